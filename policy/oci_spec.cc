@@ -72,7 +72,7 @@ json Process(const SandboxSpec& sandbox) {
 
 json Mounts(const SandboxSpec& sandbox) {
   // No /sys: under runc it would tell about the host. (gVisor makes one of its own, which only knows the sandbox.)
-  json mounts = {
+  return {
       Mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}),
       // The runtime puts null, zero, full, random, urandom, tty and ptmx in it. Only root could write there.
       Mount("/dev", "tmpfs", "tmpfs", {"nosuid", "noexec", "strictatime", "mode=755", "size=64k"}),
@@ -86,11 +86,6 @@ json Mounts(const SandboxSpec& sandbox) {
             {"nosuid", "nodev", "mode=0755", absl::StrCat("uid=", kProgramUid), absl::StrCat("gid=", kProgramGid),
              absl::StrCat("size=", sandbox.workspace_bytes)}),
   };
-  if (!sandbox.runner_path_on_host.empty()) {
-    // The one thing of the host's that the sandbox sees: a static binary, the same for all.
-    mounts.push_back(Mount(kRunnerPath, "bind", sandbox.runner_path_on_host, {"bind", "ro", "nosuid", "nodev"}));
-  }
-  return mounts;
 }
 
 json Device(absl::string_view type, int major, int minor) {

@@ -19,13 +19,12 @@ inline constexpr uint32_t kProgramUid = 65534;
 inline constexpr uint32_t kProgramGid = 65534;
 // The program's working directory, the only place besides /tmp and /dev/shm where it can write.
 inline constexpr absl::string_view kWorkspacePath = "/workspace";
-// Where the runner appears in the sandbox.
+// Where the root file system holds the runner, which the worker lays over the image.
 inline constexpr absl::string_view kRunnerPath = "/.mayfly/runner";
 
 struct SandboxSpec {
   // The runner's static binary, absolute. Empty: the root file system has it at kRunnerPath already, and nothing is
   // bound. Binding needs the file kRunnerPath to exist there: no runtime can make it on a read-only root.
-  std::string runner_path_on_host;
   std::string cgroup_path;  // absolute, and fresh: an existing cgroup is joined without applying limits
   std::string hostname;     // what the program sees; nothing of the host's
 

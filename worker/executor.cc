@@ -151,7 +151,7 @@ void Executor::Conclude(const Ticket& ticket, mayfly::v1::ExecutionResult result
        {"sandbox", result.isolation().task_id()},
        {"template", result.template_()},
        {"termination", daemon::TerminationLabel(result.termination())},
-       {"message", result.message()},
+       {"summary", result.message()},
        {"sandbox_seconds", Seconds(result.timings().sandbox())},
        {"run_seconds", Seconds(result.timings().run())}});
   last_events.emplace_back();

@@ -76,7 +76,9 @@ int Serve(const WorkerConfig& config, const TemplateMap& templates) {
     endpoint = *std::move(started);
   }
   const std::unique_ptr<Containerd> containerd = MakeContainerd(config, &metrics);
-  RootfsStore rootfs(containerd.get(), &templates, config.containerd().snapshotter(), config.instance());
+  absl::StatusOr<RunnerLayer> layer = RunnerLayer::Create(config.layer_dir(), config.runner());
+  if (!layer.ok()) return StartFailed(layer.status());
+  RootfsStore rootfs(containerd.get(), &templates, *std::move(layer), config.containerd().snapshotter(), config.instance());
 
   Executor::Options options;
   options.sandboxes_max = config.sandboxes_max();

@@ -10,10 +10,11 @@ namespace mayfly::worker {
 using daemon::Log;
 using daemon::Severity;
 
-RootfsStore::RootfsStore(Containerd* containerd, const TemplateMap* templates, std::string snapshotter,
-                         std::string instance, absl::Duration period)
+RootfsStore::RootfsStore(Containerd* containerd, const TemplateMap* templates, RunnerLayer runner_layer,
+                         std::string snapshotter, std::string instance, absl::Duration period)
     : containerd_(containerd),
       templates_(templates),
+      runner_layer_(std::move(runner_layer)),
       snapshotter_(std::move(snapshotter)),
       instance_(std::move(instance)),
       period_(period),
@@ -92,6 +93,8 @@ absl::StatusOr<Rootfs> RootfsStore::Prepare(const std::string& image) {
   rootfs.snapshot_key = absl::StrCat(instance_, "-view-", info->digest);
   absl::StatusOr<std::vector<RootfsMount>> mounts = containerd_->ViewSnapshot(
       snapshotter_, rootfs.snapshot_key, info->chain_id, {{std::string(kInstanceLabel), instance_}});
+  if (!mounts.ok()) return mounts.status();
+  mounts = runner_layer_.Over(*mounts);
   if (!mounts.ok()) return mounts.status();
   rootfs.mounts = *std::move(mounts);
   return rootfs;

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "worker/containerd/containerd.h"
+#include "worker/runner_layer.h"
 #include "worker/template.h"
 
 namespace mayfly::worker {
@@ -33,8 +34,8 @@ inline constexpr absl::string_view kInstanceLabel = "dev.mayfly/instance";
 class RootfsStore {
  public:
   // `containerd` and `templates` must outlive the store. The images are looked for every `period`.
-  RootfsStore(Containerd* containerd, const TemplateMap* templates, std::string snapshotter, std::string instance,
-              absl::Duration period = absl::Seconds(1));
+  RootfsStore(Containerd* containerd, const TemplateMap* templates, RunnerLayer runner_layer, std::string snapshotter,
+              std::string instance, absl::Duration period = absl::Seconds(1));
 
   // Stops the thread and removes the views; a view that cannot be removed is logged and left.
   ~RootfsStore();
@@ -54,6 +55,7 @@ class RootfsStore {
 
   Containerd* const containerd_;
   const TemplateMap* const templates_;
+  const RunnerLayer runner_layer_;
   const std::string snapshotter_;
   const std::string instance_;
   const absl::Duration period_;

@@ -10,11 +10,11 @@
 namespace mayfly::worker {
 namespace {
 
+using runner::kMessageBytesMax;
+using runner::kPathBytesMax;
+using runner::kProtocolVersion;
 using runner::v1::FromRunner;
 
-constexpr int kProtocol = 1;
-constexpr size_t kPathBytesMax = 1024;
-constexpr size_t kMessageBytesMax = 1024;
 constexpr int kExitCodeMax = 255;
 constexpr int kSignalMax = 64;
 constexpr int kOmissionMax = 4;  // mayfly.v1.OMISSION_NAME
@@ -134,8 +134,8 @@ absl::Status RunnerStream::TakeFrame(absl::string_view payload) {
 }
 
 absl::Status RunnerStream::TakeReady(const runner::v1::Ready& ready) {
-  if (ready.protocol() != kProtocol) {
-    return Violation(absl::StrCat("protocol version ", ready.protocol(), "; this worker speaks ", kProtocol));
+  if (ready.protocol() != kProtocolVersion) {
+    return Violation(absl::StrCat("protocol version ", ready.protocol(), "; this worker speaks ", kProtocolVersion));
   }
   state_ = State::kReady;
   handler_->OnReady();

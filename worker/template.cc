@@ -71,9 +71,8 @@ RuntimeOptions MakeRuntimeOptions(const RuntimeConfig& config) {
           config.options_config_path()};
 }
 
-policy::SandboxSpec MakeSandboxSpec(const TemplateConfig& config, const std::string& runner) {
+policy::SandboxSpec MakeSandboxSpec(const TemplateConfig& config) {
   policy::SandboxSpec spec;
-  spec.runner_path_on_host = runner;
   spec.hostname = "mayfly";
   spec.memory_bytes = config.memory();
   spec.cpus = config.cpus();
@@ -86,7 +85,7 @@ policy::SandboxSpec MakeSandboxSpec(const TemplateConfig& config, const std::str
   return spec;
 }
 
-Template MakeTemplate(const TemplateConfig& config, const std::string& runner) {
+Template MakeTemplate(const TemplateConfig& config) {
   Template result;
   result.image = config.image();
   result.runtime_name = config.runtime();
@@ -94,7 +93,7 @@ Template MakeTemplate(const TemplateConfig& config, const std::string& runner) {
   result.interpreter =
       config.interpreter().empty() ? std::string(result.language->default_interpreter) : config.interpreter();
   result.env = policy::TemplateEnv(*result.language, {config.env().begin(), config.env().end()});
-  result.spec = MakeSandboxSpec(config, runner);
+  result.spec = MakeSandboxSpec(config);
 
   mayfly::v1::Template& info = result.info;
   info.set_name(config.name());
@@ -133,7 +132,7 @@ absl::StatusOr<TemplateMap> BuildTemplates(const mayfly::config::v1::WorkerConfi
         problems.Add(key, ".env: ", Quoted(name), " is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)");
       }
     }
-    Template made = MakeTemplate(template_config, config.runner());
+    Template made = MakeTemplate(template_config);
     CheckLimits(key, made.info, &problems);
     const auto runtime = runtimes.find(template_config.runtime());
     if (runtime == runtimes.end()) {

@@ -53,19 +53,22 @@ struct Receiver {
     return LocalFailure("LOCAL_OUTPUT", kExitMayflyFailed, written.message());
   }
 
-  // Every file that the result lists as returned must have come whole.
+  // Every file that the result lists as returned must have come whole; of the others nothing is kept.
   std::optional<Failure> FinishFiles() {
     if (directory == nullptr) return std::nullopt;
-    const absl::Status finished = directory->Finish();
-    if (!finished.ok()) return LocalFailure("LOCAL_OUTPUT", kExitMayflyFailed, finished.message());
+    absl::Status status = directory->Finish();
     for (const v1::OutputFile& file : end.result->files()) {
-      if (file.omission() != v1::OMISSION_UNSPECIFIED) continue;
+      if (file.omission() != v1::OMISSION_UNSPECIFIED) {
+        status.Update(directory->Discard(file.path()));
+        continue;
+      }
       const auto found = directory->files().find(file.path());
       if (found == directory->files().end() || found->second != file.size()) {
         return LocalFailure("DATA_LOSS", kExitMayflyFailed,
                             absl::StrCat("the file ", file.path(), " did not come, or not whole"));
       }
     }
+    if (!status.ok()) return LocalFailure("LOCAL_OUTPUT", kExitMayflyFailed, status.message());
     return std::nullopt;
   }
 };

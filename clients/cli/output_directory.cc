@@ -50,17 +50,12 @@ absl::StatusOr<std::unique_ptr<OutputDirectory>> OutputDirectory::Open(const std
 }
 
 OutputDirectory::~OutputDirectory() {
-  if (file_.valid()) unlinkat(parent_.get(), name_.c_str(), 0);
+  if (file_.valid()) unlinkat(place_.parent.get(), place_.name.c_str(), 0);
 }
 
-absl::Status OutputDirectory::Begin(absl::string_view path) {
-  if (files_.size() >= kFilesMax) return absl::DataLossError("the service sent more files than it may");
-  if (files_.count(std::string(path)) > 0) {
-    return absl::DataLossError(absl::StrCat("the service sent the file ", PrintableLine(path), " twice"));
-  }
-  const absl::StatusOr<std::vector<std::string>> parts = SplitSafePath(path);
+absl::StatusOr<OutputDirectory::Place> OutputDirectory::Reach(absl::string_view path) const {
+  absl::StatusOr<std::vector<std::string>> parts = SplitSafePath(path);
   if (!parts.ok()) return parts.status();
-
   UniqueFd parent(openat(root_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid()) return PathError("cannot open the directory of", path, errno);
   for (size_t i = 0; i + 1 < parts->size(); ++i) {
@@ -72,18 +67,26 @@ absl::Status OutputDirectory::Begin(absl::string_view path) {
     if (!child.valid()) return PathError("cannot open the directory of", path, errno);
     parent = std::move(child);
   }
+  return Place{std::move(parent), std::move(parts->back())};
+}
 
+absl::Status OutputDirectory::Begin(absl::string_view path) {
+  if (files_.size() >= kFilesMax) return absl::DataLossError("the service sent more files than it may");
+  if (files_.count(std::string(path)) > 0) {
+    return absl::DataLossError(absl::StrCat("the service sent the file ", PrintableLine(path), " twice"));
+  }
+  absl::StatusOr<Place> place = Reach(path);
+  if (!place.ok()) return place.status();
   // What is there is removed, not opened: it may be a link, or have one elsewhere. O_EXCL then refuses a link that was
   // put there meanwhile.
-  const std::string& name = parts->back();
-  if (unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+  const char* name = place->name.c_str();
+  if (unlinkat(place->parent.get(), name, 0) != 0 && errno != ENOENT) {
     return PathError("cannot replace", path, errno);
   }
-  UniqueFd file(openat(parent.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  UniqueFd file(openat(place->parent.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file.valid()) return PathError("cannot create", path, errno);
   path_ = std::string(path);
-  name_ = name;
-  parent_ = std::move(parent);
+  place_ = *std::move(place);
   file_ = std::move(file);
   size_ = 0;
   return absl::OkStatus();
@@ -110,8 +113,16 @@ absl::Status OutputDirectory::Write(absl::string_view path, int64_t offset, absl
 absl::Status OutputDirectory::Finish() {
   if (!file_.valid()) return absl::OkStatus();
   file_.Reset();
-  parent_.Reset();
+  place_.parent.Reset();
   files_.emplace(path_, size_);
+  return absl::OkStatus();
+}
+
+absl::Status OutputDirectory::Discard(absl::string_view path) {
+  if (files_.erase(std::string(path)) == 0) return absl::OkStatus();
+  const absl::StatusOr<Place> place = Reach(path);
+  if (!place.ok()) return place.status();
+  if (unlinkat(place->parent.get(), place->name.c_str(), 0) != 0) return PathError("cannot remove", path, errno);
   return absl::OkStatus();
 }
 

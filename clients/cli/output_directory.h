@@ -46,12 +46,23 @@ class OutputDirectory {
   // Finishes the last file.
   absl::Status Finish();
 
+  // Removes a finished file: the service could send only a part of it. OK when there is no such file.
+  absl::Status Discard(absl::string_view path);
+
   // The finished files and their sizes, by path as given.
   const std::map<std::string, int64_t>& files() const { return files_; }
 
  private:
   explicit OutputDirectory(UniqueFd root) : root_(std::move(root)) {}
 
+  // A directory below the root, and a name in it.
+  struct Place {
+    UniqueFd parent;
+    std::string name;
+  };
+
+  // Walks to where `path` is or shall be; makes directories that are missing.
+  absl::StatusOr<Place> Reach(absl::string_view path) const;
   absl::Status Begin(absl::string_view path);
 
   const UniqueFd root_;
@@ -59,8 +70,7 @@ class OutputDirectory {
 
   // The file being written; `file_` is invalid when there is none.
   std::string path_;
-  std::string name_;  // last component
-  UniqueFd parent_;
+  Place place_;
   UniqueFd file_;
   int64_t size_ = 0;
 };

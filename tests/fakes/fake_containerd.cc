@@ -85,6 +85,8 @@ void FakeContainerd::Start() {
   server_->services = MakeFakeServices(state_.get());
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address(), grpc::InsecureServerCredentials());
+  // Else its shutdown now and then takes as long as the threads' default timeout, 10 s.
+  builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, 100);
   for (const auto& service : server_->services) builder.RegisterService(service.get());
   server_->server = builder.BuildAndStart();
 }

@@ -117,7 +117,10 @@ TEST_F(CliTest, ExitCodesOfWhatWentWrong) {
       {"SIGTERM", {"-t", "bash"}, "kill -TERM $$; sleep 5", 143},
       {"SIGKILL that is not ours", {"-t", "bash"}, "kill -KILL $$", 137},
       {"SIGABRT", {"-t", "python-open"}, "import os; os.abort()", 134},
-      {"out of memory", {"-t", "python", "--timeout", "60s"}, "x = []\nwhile 1: x.append(bytearray(b'x' * (1 << 20)))", 137},
+      {"out of memory",
+       {"-t", "python", "--timeout", "60s"},
+       "x = []\nwhile 1: x.append(bytearray(b'x' * (1 << 20)))",
+       137},
       {"unknown template", {"-t", "no-such-template"}, "x", 125},
       {"a limit above the maximum", {"-t", "bash", "--timeout", "1000h"}, "x", 125},
       {"zero", {"-t", "bash"}, "exit 0", 0},
@@ -154,8 +157,9 @@ TEST_F(CliTest, EverythingOfARequestCanBeGiven) {
   const std::string stdin_file = Write("stdin.txt", "stdin");
   const fs::path out = directory_ / "collected";
   const CommandResult result =
-      Mayfly({"run", program, "-t", "python-open", "--arg", "one", "--arg", "--two", "--stdin", stdin_file, "--file", plain,
-              "--file", plain + ":in/renamed.txt", "--env", "KEY=a=b", "--out", out, "--collect", "out/**"});
+      Mayfly({"run",   program,   "-t",       "python-open", "--arg",     "one",    "--arg",
+              "--two", "--stdin", stdin_file, "--file",      plain,       "--file", plain + ":in/renamed.txt",
+              "--env", "KEY=a=b", "--out",    out,           "--collect", "out/**"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "['one', '--two'] stdin a=b\nplain plain\n");
   EXPECT_EQ(Read(out / "out/deep/result.txt"), "result");
@@ -167,8 +171,9 @@ TEST_F(CliTest, CollectedFilesStayInTheirDirectory) {
   fs::create_directory(directory_ / "collected");
   Write("victim", "untouched");
   fs::create_symlink(directory_ / "victim", directory_ / "collected/trap.txt");
-  const CommandResult result = Mayfly({"run", "-", "-t", "bash", "--out", directory_ / "collected", "--collect", "*.txt"},
-                                      "echo written > trap.txt; echo fine > ok.txt");
+  const CommandResult result =
+      Mayfly({"run", "-", "-t", "bash", "--out", directory_ / "collected", "--collect", "*.txt"},
+             "echo written > trap.txt; echo fine > ok.txt");
   EXPECT_EQ(Read(directory_ / "victim"), "untouched") << result.err;
   EXPECT_EQ(Read(directory_ / "collected/ok.txt"), "fine\n") << result.err;
 }
@@ -211,8 +216,11 @@ TEST_F(CliTest, HelpHasTheTableOfExitCodes) {
 }
 
 TEST_F(CliTest, WrongUsageIsSaidAndNothingRuns) {
-  const std::vector<std::vector<std::string>> wrong = {
-      {"run"}, {"run", "-", "--no-such-flag"}, {"frobnicate"}, {"run", "-", "--timeout", "soon"}, {"run", "/nonexistent.py"}};
+  const std::vector<std::vector<std::string>> wrong = {{"run"},
+                                                       {"run", "-", "--no-such-flag"},
+                                                       {"frobnicate"},
+                                                       {"run", "-", "--timeout", "soon"},
+                                                       {"run", "/nonexistent.py"}};
   for (const std::vector<std::string>& args : wrong) {
     SCOPED_TRACE(args.back());
     const CommandResult result = Mayfly(args, "print(1)");

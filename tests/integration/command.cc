@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
 #include <thread>
 
 #include "absl/strings/str_cat.h"

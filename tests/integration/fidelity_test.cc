@@ -42,18 +42,24 @@ TEST_F(FidelityTest, Case36_ReadingWithoutStdinIsEndOfFileAtOnce) {
 
 TEST_F(FidelityTest, Case37_UnreadStdinDelaysNothing) {
   const std::vector<v1::ExecuteRequest> programs = {
-      Program("python", "print('ok')"), Program("bash", "echo ok"), Program("javascript", "console.log('ok')"),
-      Program("python", "import sys; sys.stdin.close(); print('ok')"), Program("bash", "exec 0<&-; echo ok"),
+      Program("python", "print('ok')"),
+      Program("bash", "echo ok"),
+      Program("javascript", "console.log('ok')"),
+      Program("python", "import sys; sys.stdin.close(); print('ok')"),
+      Program("bash", "exec 0<&-; echo ok"),
       Program("python", "import sys; sys.stdin.buffer.read(100); print('ok')")};
-  Concurrently(static_cast<int>(programs.size()), [&](int i) {
-    SCOPED_TRACE(programs[i].code());
-    auto request = programs[i];
-    request.set_stdin(std::string(8 << 20, 's'));
-    const Outcome outcome = Execute(request);
-    EXPECT_TRUE(Exited(outcome, 0));
-    EXPECT_EQ(outcome.out, "ok\n");
-    EXPECT_LT(outcome.RunTime(), absl::Seconds(6));
-  }, 3);
+  Concurrently(
+      static_cast<int>(programs.size()),
+      [&](int i) {
+        SCOPED_TRACE(programs[i].code());
+        auto request = programs[i];
+        request.set_stdin(std::string(8 << 20, 's'));
+        const Outcome outcome = Execute(request);
+        EXPECT_TRUE(Exited(outcome, 0));
+        EXPECT_EQ(outcome.out, "ok\n");
+        EXPECT_LT(outcome.RunTime(), absl::Seconds(6));
+      },
+      3);
 }
 
 TEST_F(FidelityTest, Case37_EightMebibytesAreEchoed) {
@@ -71,8 +77,9 @@ TEST_F(FidelityTest, Case37_EightMebibytesAreEchoed) {
 }
 
 TEST_F(FidelityTest, Case38_StdinIsByteExact) {
-  const std::vector<std::string> inputs = {"a\r\nb", std::string("\0", 1), "\n", "no newline", AllBytes(300),
-                                           "\x04\x03\x1a", AllBytes(65536), AllBytes(65537)};
+  const std::vector<std::string> inputs = {"a\r\nb",        std::string("\0", 1), "\n",
+                                           "no newline",    AllBytes(300),        "\x04\x03\x1a",
+                                           AllBytes(65536), AllBytes(65537)};
   const std::vector<std::string> programs = {"echo_stdin.py", "echo_stdin.js"};
   Concurrently(static_cast<int>(inputs.size()), [&](int i) {
     auto request = ProgramFile(programs[i % 2]);
@@ -98,9 +105,9 @@ TEST_F(FidelityTest, Case39_LargeSourcesRun) {
 }
 
 TEST_F(FidelityTest, Case39_ArgumentsAreExact) {
-  const std::vector<std::string> args = {"",    "-c",        "--help", "$(id)", "line\nbreak", "--",   "-",
-                                         "'\"", "\\",        "*",      "a b",   "\xe2\x98\x95", "${HOME}", ";id",
-                                         "-e",  "--version", "\t",     std::string(2000, 'z')};
+  const std::vector<std::string> args = {
+      "",  "-c",  "--help",       "$(id)",   "line\nbreak", "--", "-",         "'\"", "\\",
+      "*", "a b", "\xe2\x98\x95", "${HOME}", ";id",         "-e", "--version", "\t",  std::string(2000, 'z')};
   const std::vector<std::string> programs = {"args.py", "args.js", "args.sh"};
   Concurrently(3, [&](int i) {
     SCOPED_TRACE(programs[i]);
@@ -212,14 +219,14 @@ TEST_F(FidelityTest, Case45_TextIsUtf8) {
 }
 
 TEST_F(FidelityTest, EnvironmentVariablesAreExact) {
-  auto request = Program("python-open", "import os, json\nprint(json.dumps([os.environ[k] for k in ('A', 'B_2', '_c')]))");
+  auto request =
+      Program("python-open", "import os, json\nprint(json.dumps([os.environ[k] for k in ('A', 'B_2', '_c')]))");
   (*request.mutable_env())["A"] = "";
   (*request.mutable_env())["B_2"] = "x=y\n'\"$(id)";
   (*request.mutable_env())["_c"] = "\xe2\x98\x95";
   const Outcome outcome = Execute(request);
   ASSERT_TRUE(Exited(outcome, 0));
-  EXPECT_EQ(nlohmann::json::parse(outcome.out, nullptr, false),
-            nlohmann::json({"", "x=y\n'\"$(id)", "\xe2\x98\x95"}));
+  EXPECT_EQ(nlohmann::json::parse(outcome.out, nullptr, false), nlohmann::json({"", "x=y\n'\"$(id)", "\xe2\x98\x95"}));
 }
 
 }  // namespace

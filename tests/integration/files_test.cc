@@ -67,9 +67,15 @@ TEST_F(FilesTest, GlobsMatchAsDocumented) {
     std::vector<std::string> paths;
   };
   const std::vector<Row> rows = {
-      {{"*"}, {"a.txt", "b.txt", "c"}},       {{"*.txt"}, {"a.txt", "b.txt"}}, {{"?.txt"}, {"a.txt", "b.txt"}},
-      {{"[b-z].txt"}, {"b.txt"}},             {{"d/*"}, {"d/a.txt"}},          {{"**/a.txt"}, {"a.txt", "d/a.txt", "d/e/a.txt"}},
-      {{"d/**"}, {"d/a.txt", "d/e/a.txt"}},   {{"c", "c", "c*"}, {"c"}},       {{"d/*/a.txt"}, {"d/e/a.txt"}},
+      {{"*"}, {"a.txt", "b.txt", "c"}},
+      {{"*.txt"}, {"a.txt", "b.txt"}},
+      {{"?.txt"}, {"a.txt", "b.txt"}},
+      {{"[b-z].txt"}, {"b.txt"}},
+      {{"d/*"}, {"d/a.txt"}},
+      {{"**/a.txt"}, {"a.txt", "d/a.txt", "d/e/a.txt"}},
+      {{"d/**"}, {"d/a.txt", "d/e/a.txt"}},
+      {{"c", "c", "c*"}, {"c"}},
+      {{"d/*/a.txt"}, {"d/e/a.txt"}},
       {{"d/**/a.txt"}, {"d/a.txt", "d/e/a.txt"}},
   };
   Concurrently(static_cast<int>(rows.size()), [&](int i) {

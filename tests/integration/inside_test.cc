@@ -113,9 +113,10 @@ TEST_F(InsideTest, Case71_TheSameForEveryLanguage) {
     v1::ExecuteRequest request;
     std::set<std::string> own;  // what the interpreter itself adds
   };
-  std::vector<Row> rows = {{Program("python-open", "import os, json; print(json.dumps(dict(os.environ)))"), {"LC_CTYPE"}},
-                           {ProgramFile("environment.js"), {}},
-                           {Program("bash", "env -0 | tr '\\0' '\\n'"), {"PWD", "OLDPWD", "SHLVL", "_"}}};
+  std::vector<Row> rows = {
+      {Program("python-open", "import os, json; print(json.dumps(dict(os.environ)))"), {"LC_CTYPE"}},
+      {ProgramFile("environment.js"), {}},
+      {Program("bash", "env -0 | tr '\\0' '\\n'"), {"PWD", "OLDPWD", "SHLVL", "_"}}};
   Concurrently(static_cast<int>(rows.size()), [&](int i) {
     SCOPED_TRACE(rows[i].request.template_());
     const Outcome outcome = Execute(rows[i].request);
@@ -148,7 +149,8 @@ TEST_F(InsideTest, FewProcessesAndDescriptors) {
 TEST_F(InsideTest, Case27_CpuCountsAreTheTemplates) {
   const std::vector<v1::ExecuteRequest> requests = {
       Program("bash", "nproc"), Program("python-open", "import os; print(os.cpu_count())"),
-      Program("javascript", "const os = require('os'); console.log((os.availableParallelism || (() => os.cpus().length))())")};
+      Program("javascript",
+              "const os = require('os'); console.log((os.availableParallelism || (() => os.cpus().length))())")};
   Concurrently(static_cast<int>(requests.size()), [&](int i) {
     SCOPED_TRACE(requests[i].code());
     const Outcome outcome = Execute(requests[i]);

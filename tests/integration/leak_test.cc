@@ -28,7 +28,8 @@ class LeakTest : public StackTest {
                 ListenerOf(RequiredEnv("MAYFLY_TEST_WORKER_METRICS"))};
     for (const pid_t pid : daemons_) ASSERT_GT(pid, 0) << "nobody listens on a metrics port";
     // What is made once and kept (the image's view, a parent cgroup) is not a leak: one round first.
-    Concurrently(kAtOnce, [](int) { Execute(Program("bash", ":")); }, kAtOnce);
+    Concurrently(
+        kAtOnce, [](int) { Execute(Program("bash", ":")); }, kAtOnce);
     Concurrently(2, [](int) { Execute(Program("python", "1")); });
     Execute(Program("javascript", "1"));
     absl::SleepFor(absl::Seconds(2));
@@ -50,45 +51,54 @@ class LeakTest : public StackTest {
 
 // Full: 200, as in the issue. Short: 24.
 TEST_F(LeakTest, AfterExecutions) {
-  Concurrently(Repeat(24, 200), [](int i) {
-    const std::vector<const char*> languages = {"python", "bash", "javascript", "python-open"};
-    auto request = Program(languages[i % 4], i % 4 == 1 ? "echo 1" : i % 4 == 2 ? "console.log(1)" : "print(1)");
-    request.add_output_globs("*");
-    AddFile(request, "input", std::string(1000, 'i'));
-    EXPECT_TRUE(Exited(Execute(request), 0));
-  }, kAtOnce);
+  Concurrently(
+      Repeat(24, 200),
+      [](int i) {
+        const std::vector<const char*> languages = {"python", "bash", "javascript", "python-open"};
+        auto request = Program(languages[i % 4], i % 4 == 1 ? "echo 1" : i % 4 == 2 ? "console.log(1)" : "print(1)");
+        request.add_output_globs("*");
+        AddFile(request, "input", std::string(1000, 'i'));
+        EXPECT_TRUE(Exited(Execute(request), 0));
+      },
+      kAtOnce);
   ExpectAsBefore();
 }
 
 // Full: 50, as in the issue. Short: 10.
 TEST_F(LeakTest, AfterCancelledExecutions) {
-  Concurrently(Repeat(10, 50), [](int i) {
-    auto request = ProgramFile(i % 2 == 0 ? "sleep_60.sh" : "yes.sh");
-    SetWall(request, absl::Seconds(60));
-    request.mutable_limits()->set_output_bytes(1LL << 31);
-    ExecuteOptions options;
-    // Some in the middle of the program, some while the sandbox is being made.
-    if (i % 3 == 2) {
-      options.cancel_after_call = absl::Milliseconds(60 * (i % 10));
-    } else {
-      options.cancel_after = absl::Milliseconds(300);
-    }
-    EXPECT_EQ(Execute(request, options).status.error_code(), grpc::StatusCode::CANCELLED);
-  }, kAtOnce);
+  Concurrently(
+      Repeat(10, 50),
+      [](int i) {
+        auto request = ProgramFile(i % 2 == 0 ? "sleep_60.sh" : "yes.sh");
+        SetWall(request, absl::Seconds(60));
+        request.mutable_limits()->set_output_bytes(1LL << 31);
+        ExecuteOptions options;
+        // Some in the middle of the program, some while the sandbox is being made.
+        if (i % 3 == 2) {
+          options.cancel_after_call = absl::Milliseconds(60 * (i % 10));
+        } else {
+          options.cancel_after = absl::Milliseconds(300);
+        }
+        EXPECT_EQ(Execute(request, options).status.error_code(), grpc::StatusCode::CANCELLED);
+      },
+      kAtOnce);
   ExpectAsBefore();
 }
 
 TEST_F(LeakTest, AfterEveryKindOfEnd) {
   std::vector<v1::ExecuteRequest> requests = {
-      Program("bash", "kill -KILL $$"), ProgramFile("background_children.sh"), ProgramFile("yes.sh"),
-      ProgramFile("eats_memory.py"),    ProgramFile("fork_bomb.py"),           ProgramFile("daemonize.py"),
+      Program("bash", "kill -KILL $$"),   ProgramFile("background_children.sh"), ProgramFile("yes.sh"),
+      ProgramFile("eats_memory.py"),      ProgramFile("fork_bomb.py"),           ProgramFile("daemonize.py"),
       ProgramFile("kills_everything.py"), ProgramFile("forges_frames.py"),
   };
-  Concurrently(static_cast<int>(requests.size()), [&](int i) {
-    SetWall(requests[i], absl::Seconds(4));
-    const Outcome outcome = Execute(requests[i]);
-    EXPECT_TRUE(outcome.finished) << Describe(outcome);
-  }, kAtOnce);
+  Concurrently(
+      static_cast<int>(requests.size()),
+      [&](int i) {
+        SetWall(requests[i], absl::Seconds(4));
+        const Outcome outcome = Execute(requests[i]);
+        EXPECT_TRUE(outcome.finished) << Describe(outcome);
+      },
+      kAtOnce);
   ExpectAsBefore();
 }
 
@@ -105,7 +115,8 @@ TEST_F(LeakTest, AfterRefusedRequests) {
 // Full: 1,000, as in CASES.md, and the issue's bound on memory. Short: 12.
 TEST_F(LeakTest, Case33_ScratchSpaceComesBack) {
   const auto run = [](int count) {
-    Concurrently(count, [](int) { EXPECT_TRUE(Exited(Execute(ProgramFile("writes_1mib.py")), 0)); }, kAtOnce);
+    Concurrently(
+        count, [](int) { EXPECT_TRUE(Exited(Execute(ProgramFile("writes_1mib.py")), 0)); }, kAtOnce);
   };
   const int first = Repeat(4, 100), all = Repeat(12, 1000);
   run(first);

@@ -147,8 +147,7 @@ MetricsPage FetchMetrics(const std::string& address) {
   EXPECT_TRUE(absl::StrContains(status, " 200")) << "metrics at \"" << address << "\" answered: " << status;
   const size_t body = answer.find("\r\n\r\n");
   if (body == std::string::npos) return {};
-  const bool chunked =
-      absl::StrContains(absl::AsciiStrToLower(answer.substr(0, body)), "transfer-encoding: chunked");
+  const bool chunked = absl::StrContains(absl::AsciiStrToLower(answer.substr(0, body)), "transfer-encoding: chunked");
   const std::string text = answer.substr(body + 4);
   return ParseMetrics(chunked ? Unchunked(text) : text);
 }

@@ -65,19 +65,23 @@ TEST_F(OutputTest, Case02_ManySmallPrintsAndOneLargeOne) {
 TEST_F(OutputTest, Case03_EndlessOutputMeetsItsLimitExactly) {
   const pid_t server = ListenerOf(RequiredEnv("MAYFLY_TEST_SERVER_METRICS"));
   const pid_t worker = ListenerOf(RequiredEnv("MAYFLY_TEST_WORKER_METRICS"));
+  ASSERT_TRUE(server > 0 && worker > 0) << "nobody listens on a metrics port";
   ASSERT_TRUE(Ended(Execute(ProgramFile("yes.sh")), v1::TERMINATION_OUTPUT_LIMIT));
   const int64_t server_before = ResidentBytes(server), worker_before = ResidentBytes(worker);
   const StackCounts before = CountStack();
-  Concurrently(20, [&](int) {
-    auto request = ProgramFile("yes.sh");
-    request.mutable_limits()->set_output_bytes(65536);
-    const Outcome outcome = Execute(request);
-    EXPECT_TRUE(Ended(outcome, v1::TERMINATION_OUTPUT_LIMIT));
-    EXPECT_EQ(outcome.out.size(), 65536u);
-    EXPECT_EQ(outcome.result.stdout().sent(), 65536);
-    EXPECT_GT(outcome.result.stdout().dropped(), 0);
-    EXPECT_LT(outcome.RunTime(), absl::Seconds(5)) << "promptly";
-  }, 20);
+  Concurrently(
+      20,
+      [&](int) {
+        auto request = ProgramFile("yes.sh");
+        request.mutable_limits()->set_output_bytes(65536);
+        const Outcome outcome = Execute(request);
+        EXPECT_TRUE(Ended(outcome, v1::TERMINATION_OUTPUT_LIMIT));
+        EXPECT_EQ(outcome.out.size(), 65536u);
+        EXPECT_EQ(outcome.result.stdout().sent(), 65536);
+        EXPECT_GT(outcome.result.stdout().dropped(), 0);
+        EXPECT_LT(outcome.RunTime(), absl::Seconds(5)) << "promptly";
+      },
+      20);
   EXPECT_LT(ResidentBytes(server), server_before + 24 * kMiB) << "flat memory in the server";
   EXPECT_LT(ResidentBytes(worker), worker_before + 24 * kMiB) << "flat memory in the worker";
   EXPECT_TRUE(SettlesTo(before, absl::Seconds(10)));
@@ -152,8 +156,9 @@ TEST_F(OutputTest, Case06_BytesThatAreNotText) {
       {"python", "import sys\nsys.stdout.buffer.write(b'\\xff\\x00\\xfe')\nsys.stderr.buffer.write(b'\\xff\\x00\\xfe')",
        three, three},
       {"python", "import sys\nsys.stdout.buffer.write(bytes(range(256)))", all, ""},
-      {"javascript", "process.stdout.write(Buffer.from([255, 0, 254])); process.stderr.write(Buffer.from([255, 0, 254]))",
-       three, three},
+      {"javascript",
+       "process.stdout.write(Buffer.from([255, 0, 254])); process.stderr.write(Buffer.from([255, 0, 254]))", three,
+       three},
       {"bash", "printf '\\377\\000\\376'; printf '\\377\\000\\376' >&2", three, three},
   };
   Concurrently(static_cast<int>(rows.size()), [&](int i) {
@@ -196,7 +201,8 @@ TEST_F(OutputTest, Case08_EachStreamIsInOrder) {
 TEST_F(OutputTest, Case08_OutputArrivesAsItIsWritten) {
   const std::vector<v1::ExecuteRequest> requests = {
       ProgramFile("paced.py"),
-      Program("javascript", "let i = 0; const t = setInterval(() => { console.log(i); if (++i == 3) clearInterval(t); }, 300)"),
+      Program("javascript",
+              "let i = 0; const t = setInterval(() => { console.log(i); if (++i == 3) clearInterval(t); }, 300)"),
       Program("bash", "for i in 0 1 2; do echo $i; sleep 0.3; done"),
   };
   for (const v1::ExecuteRequest& request : requests) {
@@ -260,6 +266,7 @@ TEST_F(OutputTest, SlowReaderGetsEverything) {
 TEST_F(OutputTest, DeadlineHoldsWhenNobodyReads) {
   const pid_t server = ListenerOf(RequiredEnv("MAYFLY_TEST_SERVER_METRICS"));
   const pid_t worker = ListenerOf(RequiredEnv("MAYFLY_TEST_WORKER_METRICS"));
+  ASSERT_TRUE(server > 0 && worker > 0) << "nobody listens on a metrics port";
   ASSERT_TRUE(Exited(Execute(Program("bash", ":")), 0));
   const int64_t server_before = ResidentBytes(server), worker_before = ResidentBytes(worker);
   auto request = ProgramFile("yes.sh");

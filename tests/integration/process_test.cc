@@ -33,8 +33,9 @@ TEST_F(ProcessTest, Case11_AnOrphanThatHoldsThePipesDelaysNothing) {
       ProgramFile("orphan_holds_pipes.py"),
       Program("bash", "sleep 30 & echo done"),
       Program("bash", "(setsid sleep 30 &) ; echo done"),
-      Program("javascript", "require('child_process').spawn('sleep', ['30'], {stdio: 'inherit', detached: true}).unref();"
-                            "console.log('done')"),
+      Program("javascript",
+              "require('child_process').spawn('sleep', ['30'], {stdio: 'inherit', detached: true}).unref();"
+              "console.log('done')"),
   };
   Concurrently(static_cast<int>(requests.size()), [&](int i) {
     SCOPED_TRACE(requests[i].code());
@@ -92,19 +93,22 @@ TEST_F(ProcessTest, Case15_CpuAndWallAreDifferentThings) {
 TEST_F(ProcessTest, Case16_QueueingIsNotInTheWallLimit) {
   const int count = Repeat(16, 50);
   std::atomic<int> right = 0, refused = 0;
-  Concurrently(count, [&](int) {
-    auto request = Program("python", "print(1)");
-    SetWall(request, absl::Milliseconds(300));
-    const Outcome outcome = Execute(request);
-    if (outcome.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) {
-      EXPECT_TRUE(HasRetryInfo(outcome.status)) << Describe(outcome.status);
-      ++refused;
-      return;
-    }
-    EXPECT_TRUE(Exited(outcome, 0));
-    EXPECT_EQ(outcome.out, "1\n");
-    ++right;
-  }, count);
+  Concurrently(
+      count,
+      [&](int) {
+        auto request = Program("python", "print(1)");
+        SetWall(request, absl::Milliseconds(300));
+        const Outcome outcome = Execute(request);
+        if (outcome.status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) {
+          EXPECT_TRUE(HasRetryInfo(outcome.status)) << Describe(outcome.status);
+          ++refused;
+          return;
+        }
+        EXPECT_TRUE(Exited(outcome, 0));
+        EXPECT_EQ(outcome.out, "1\n");
+        ++right;
+      },
+      count);
   EXPECT_EQ(right + refused, count);
   EXPECT_GT(right, 0);
 }

@@ -160,7 +160,9 @@ v1::ExecuteRequest ProgramFile(absl::string_view name) {
   std::ostringstream code;
   code << file.rdbuf();
   EXPECT_TRUE(file.good()) << "cannot read tests/programs/" << name;
-  const char* language = absl::EndsWith(name, ".py") ? "python-open" : absl::EndsWith(name, ".js") ? "javascript" : "bash";
+  const char* language = absl::EndsWith(name, ".py")   ? "python-open"
+                         : absl::EndsWith(name, ".js") ? "javascript"
+                                                       : "bash";
   return Program(language, code.str());
 }
 
@@ -214,7 +216,7 @@ Outcome Execute(const v1::ExecuteRequest& request, const ExecuteOptions& options
   return outcome;
 }
 
-RunOutcome Run(const v1::ExecuteRequest& request, absl::Duration deadline) {
+RunOutcome RunOnce(const v1::ExecuteRequest& request, absl::Duration deadline) {
   RunOutcome outcome;
   if (TestChannel() == nullptr) {
     outcome.status = grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "MAYFLY_TEST_ADDR is not set");
@@ -246,7 +248,8 @@ RunOutcome Run(const v1::ExecuteRequest& request, absl::Duration deadline) {
 }
 
 ::testing::AssertionResult Exited(const Outcome& outcome, int code) {
-  if (outcome.finished && outcome.result.termination() == v1::TERMINATION_EXITED && outcome.result.exit_code() == code) {
+  if (outcome.finished && outcome.result.termination() == v1::TERMINATION_EXITED &&
+      outcome.result.exit_code() == code) {
     return ::testing::AssertionSuccess();
   }
   return ::testing::AssertionFailure() << "not EXITED " << code << ": " << Describe(outcome);
@@ -305,7 +308,9 @@ std::vector<std::string> BadFields(const grpc::Status& status) {
   return ::testing::AssertionFailure() << "no ErrorInfo of mayfly.dev with a reason: " << Describe(status);
 }
 
-bool HasRetryInfo(const grpc::Status& status) { return Detail<google::rpc::RetryInfo>(status).has_value(); }
+bool HasRetryInfo(const grpc::Status& status) {
+  return Detail<google::rpc::RetryInfo>(status).has_value();
+}
 
 void Concurrently(int count, const std::function<void(int)>& work, int at_once) {
   std::atomic<int> next = 0;

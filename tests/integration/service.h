@@ -22,7 +22,8 @@
 //   MAYFLY_TEST_RUN_DIR         the stack's directory for sockets, FIFOs and bundles
 //   MAYFLY_TEST_STATE_DIR       containerd's root directory; default: as MAYFLY_TEST_RUN_DIR
 //   MAYFLY_TEST_CGROUP          the sandboxes' parent cgroup, as in the worker's configuration, e.g. "/mayfly-test"
-//   MAYFLY_TEST_REPEAT          "full": the repetition counts of the issue and of CASES.md, not the short ones
+//   MAYFLY_TEST_REPEAT          "full": the repetition counts of the issue and of CASES.md, not the short ones. Run the
+//                               test program itself then (bin/leak_test): ctest's timeouts are for the short runs
 // A test that needs one and does not have it fails; it is never skipped. Tests that count things on the machine
 // (leak_test, stop_test, metrics_test) need the stack to themselves: run ctest without -j.
 #ifndef MAYFLY_TESTS_INTEGRATION_SERVICE_H_
@@ -37,7 +38,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -121,7 +121,7 @@ struct RunOutcome {
 };
 
 // Checks what can be checked of the answer alone: sums, set fields, `sent` == size of the data.
-RunOutcome Run(const v1::ExecuteRequest& request, absl::Duration deadline = absl::Minutes(3));
+RunOutcome RunOnce(const v1::ExecuteRequest& request, absl::Duration deadline = absl::Minutes(3));
 
 // EXPECT_TRUE(Exited(outcome, 0)): says status, termination, message, evidence and output when it is not so.
 ::testing::AssertionResult Exited(const Outcome& outcome, int code);

@@ -1,18 +1,20 @@
 // The service's other faces: Run, ListTemplates, health, reflection, many callers at once. CASES.md 65.
+#include "tests/integration/service.h"
+
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "tests/integration/service.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace mayfly::test {
 namespace {
@@ -131,7 +133,8 @@ TEST_F(ServiceTest, RunSaysWhatExecuteSays) {
     const char* code;
   };
   const std::vector<Row> rows = {
-      {"python", "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('f.txt', 'w').write('file')\nsys.exit(3)"},
+      {"python",
+       "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('f.txt', 'w').write('file')\nsys.exit(3)"},
       {"bash", "echo out; kill -TERM $$; sleep 5"},
       {"bash", "echo out; sleep 60"},
       {"bash", "yes"},
@@ -144,7 +147,7 @@ TEST_F(ServiceTest, RunSaysWhatExecuteSays) {
     request.mutable_limits()->set_output_bytes(100000);
     SetWall(request, absl::Seconds(3));
     const Outcome streamed = Execute(request);
-    const RunOutcome ran = Run(request);
+    const RunOutcome ran = RunOnce(request);
     ASSERT_TRUE(streamed.finished) << Describe(streamed);
     ASSERT_TRUE(ran.status.ok()) << Describe(ran.status);
     EXPECT_EQ(ran.result.termination(), streamed.result.termination());
@@ -161,7 +164,7 @@ TEST_F(ServiceTest, RunSaysWhatExecuteSays) {
 }
 
 TEST_F(ServiceTest, RunDropsWhatDoesNotFitAndCountsIt) {
-  const RunOutcome one = Run(Program("python", "import sys\nsys.stdout.write('o' * (4 << 20))"));
+  const RunOutcome one = RunOnce(Program("python", "import sys\nsys.stdout.write('o' * (4 << 20))"));
   ASSERT_TRUE(one.status.ok()) << Describe(one.status);
   EXPECT_EQ(one.result.termination(), v1::TERMINATION_EXITED) << "the answer's size is no limit of the program";
   EXPECT_EQ(one.result.exit_code(), 0);
@@ -173,7 +176,7 @@ TEST_F(ServiceTest, RunDropsWhatDoesNotFitAndCountsIt) {
                          "import sys\nsys.stdout.write('o' * (2 << 20))\nsys.stderr.write('e' * (2 << 20))\n"
                          "open('f', 'w').write('f' * (2 << 20))\nopen('g', 'w').write('g')");
   request.add_output_globs("[fg]");
-  const RunOutcome all = Run(request);
+  const RunOutcome all = RunOnce(request);
   ASSERT_TRUE(all.status.ok()) << Describe(all.status);
   EXPECT_EQ(all.result.termination(), v1::TERMINATION_EXITED);
   int64_t sum = all.result.stdout().sent() + all.result.stderr().sent();
@@ -203,7 +206,7 @@ TEST_F(ServiceTest, Case65_FiveMebibytesInAndOut) {
   EXPECT_TRUE(outcome.files.contains("copy.bin") && outcome.files.at("copy.bin") == extra);
   EXPECT_EQ(outcome.err.size(), 64u);
 
-  const RunOutcome ran = Run(request);
+  const RunOutcome ran = RunOnce(request);
   ASSERT_TRUE(ran.status.ok()) << Describe(ran.status) << ": the answer must fit a client's default limit";
   EXPECT_EQ(ran.result.stdout().total(), 5 * kMiB);
   EXPECT_EQ(ran.result.termination(), v1::TERMINATION_EXITED);
@@ -212,15 +215,18 @@ TEST_F(ServiceTest, Case65_FiveMebibytesInAndOut) {
 TEST_F(ServiceTest, FiftyConcurrentExecutionsEachGetTheirOwn) {
   absl::Mutex mutex;
   std::set<std::string> ids, tasks;
-  Concurrently(50, [&](int i) {
-    const Outcome outcome = Execute(Program("bash", absl::StrCat("echo ", i, "; echo e", i, " >&2; exit ", i)));
-    EXPECT_TRUE(Exited(outcome, i));
-    EXPECT_EQ(outcome.out, absl::StrCat(i, "\n"));
-    EXPECT_EQ(outcome.err, absl::StrCat("e", i, "\n"));
-    absl::MutexLock lock(&mutex);
-    ids.insert(outcome.execution_id);
-    tasks.insert(outcome.result.isolation().task_id());
-  }, 50);
+  Concurrently(
+      50,
+      [&](int i) {
+        const Outcome outcome = Execute(Program("bash", absl::StrCat("echo ", i, "; echo e", i, " >&2; exit ", i)));
+        EXPECT_TRUE(Exited(outcome, i));
+        EXPECT_EQ(outcome.out, absl::StrCat(i, "\n"));
+        EXPECT_EQ(outcome.err, absl::StrCat("e", i, "\n"));
+        absl::MutexLock lock(&mutex);
+        ids.insert(outcome.execution_id);
+        tasks.insert(outcome.result.isolation().task_id());
+      },
+      50);
   EXPECT_EQ(ids.size(), 50u);
   EXPECT_EQ(tasks.size(), 50u) << "a sandbox was used twice";
 }
@@ -228,12 +234,15 @@ TEST_F(ServiceTest, FiftyConcurrentExecutionsEachGetTheirOwn) {
 TEST_F(ServiceTest, TimingsAddUp) {
   const Outcome outcome = Execute(Program("python", "import time; time.sleep(1)"));
   ASSERT_TRUE(Exited(outcome, 0));
-  const auto seconds = [](const google::protobuf::Duration& d) { return static_cast<double>(d.seconds()) + d.nanos() / 1e9; };
+  const auto seconds = [](const google::protobuf::Duration& d) {
+    return static_cast<double>(d.seconds()) + d.nanos() / 1e9;
+  };
   const v1::Timings& timings = outcome.result.timings();
   EXPECT_GE(seconds(timings.run()), 1.0);
   EXPECT_GT(seconds(timings.sandbox()), 0.0);
   EXPECT_GE(seconds(timings.queue()), 0.0);
-  const double sum = seconds(timings.queue()) + seconds(timings.sandbox()) + seconds(timings.run()) + seconds(timings.collect());
+  const double sum =
+      seconds(timings.queue()) + seconds(timings.sandbox()) + seconds(timings.run()) + seconds(timings.collect());
   EXPECT_LE(sum, absl::ToDoubleSeconds(outcome.finished_at) + 0.05);
   EXPECT_GE(sum, absl::ToDoubleSeconds(outcome.finished_at) - 0.5);
 }

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -122,8 +121,8 @@ std::set<std::string> Processes(const std::vector<std::string>& marks) {
     std::replace(line.begin(), line.end(), '\0', ' ');
     const bool ours = absl::StrContains(line, "runsc") || absl::StrContains(line, "containerd-shim") ||
                       absl::StrContains(line, "mayfly-runner");
-    const bool here = std::any_of(marks.begin(), marks.end(),
-                                  [&](const std::string& mark) { return absl::StrContains(line, mark); });
+    const bool here =
+        std::any_of(marks.begin(), marks.end(), [&](const std::string& mark) { return absl::StrContains(line, mark); });
     if (ours && here) found.insert(absl::StrCat(pid, " ", line.substr(0, 160)));
   }
   return found;
@@ -192,8 +191,8 @@ std::set<std::string> RunningTasks() {
     const size_t running = RunningTasks().size();
     if (running <= count) return ::testing::AssertionSuccess();
     if (last) {
-      return ::testing::AssertionFailure() << running << " tasks are running after " << absl::FormatDuration(at_most)
-                                           << ", more than " << count;
+      return ::testing::AssertionFailure()
+             << running << " tasks are running after " << absl::FormatDuration(at_most) << ", more than " << count;
     }
     absl::SleepFor(absl::Milliseconds(100));
   }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "tests/integration/service.h"
 #include "tests/integration/stack.h"
@@ -79,7 +78,7 @@ TEST_F(StopTest, Case66_ClientDeadlineEndsTheSandbox) {
 TEST_F(StopTest, Case66_RunIsCancelledToo) {
   auto request = ProgramFile("sleep_60.sh");
   SetWall(request, absl::Seconds(30));
-  EXPECT_EQ(Run(request, absl::Seconds(4)).status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(RunOnce(request, absl::Seconds(4)).status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_TRUE(RunningTasksFallTo(running_, absl::Seconds(2)));
   EXPECT_TRUE(SettlesTo(before_, absl::Seconds(10)));
 }
@@ -115,17 +114,20 @@ TEST_F(StopTest, Case59_CancelledWhileTheClientDoesNotRead) {
 }
 
 TEST_F(StopTest, QueuedCallsThatAreCancelledNeverRun) {
-  Concurrently(24, [&](int i) {
-    auto request = ProgramFile("sleeps.py");
-    request.add_args("2");
-    ExecuteOptions options;
-    // The first eight hold the places; the others leave while they wait.
-    if (i >= 8) options.cancel_after_call = absl::Seconds(1);
-    const Outcome outcome = Execute(request, options);
-    if (i < 8 && outcome.status.ok()) {
-      EXPECT_TRUE(Exited(outcome, 0));
-    }
-  }, 24);
+  Concurrently(
+      24,
+      [&](int i) {
+        auto request = ProgramFile("sleeps.py");
+        request.add_args("2");
+        ExecuteOptions options;
+        // The first eight hold the places; the others leave while they wait.
+        if (i >= 8) options.cancel_after_call = absl::Seconds(1);
+        const Outcome outcome = Execute(request, options);
+        if (i < 8 && outcome.status.ok()) {
+          EXPECT_TRUE(Exited(outcome, 0));
+        }
+      },
+      24);
   EXPECT_TRUE(RunningTasksFallTo(running_, absl::Seconds(3)));
   EXPECT_TRUE(SettlesTo(before_, absl::Seconds(10)));
 }

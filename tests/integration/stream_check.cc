@@ -109,7 +109,6 @@ void StreamCheck::OnEvent(const v1::ExecuteEvent& event) {
 
 void StreamCheck::OnOutput(const v1::Output& output) {
   if (!started_) Breach("output before started");
-  if (!file_order_.empty()) Breach("output after the first file");
   if (output.stream() != v1::STREAM_STDOUT && output.stream() != v1::STREAM_STDERR) {
     Breach(absl::StrCat("output of stream ", output.stream()));
     return;

@@ -79,7 +79,9 @@ std::vector<std::string> Breaches(const Events& events, const grpc::Status& stat
   return check.breaches();
 }
 
-TEST(StreamCheckTest, AGoodStreamHasNoBreach) { EXPECT_THAT(Breaches(GoodStream()), ::testing::IsEmpty()); }
+TEST(StreamCheckTest, AGoodStreamHasNoBreach) {
+  EXPECT_THAT(Breaches(GoodStream()), ::testing::IsEmpty());
+}
 
 TEST(StreamCheckTest, ARefusalHasNoBreach) {
   EXPECT_THAT(Breaches({}, grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "x")), ::testing::IsEmpty());
@@ -111,7 +113,11 @@ TEST(StreamCheckTest, EveryBreachIsFound) {
       {"after finished", [](Events& e) { e.emplace_back().mutable_heartbeat(); }},
       {"empty event", [](Events& e) { e[3].clear_output(); }},
       {"sum", [&](Events& e) { result(e).mutable_stdout()->set_dropped(1); }},
-      {"sent", [&](Events& e) { result(e).mutable_stdout()->set_sent(2); result(e).mutable_stdout()->set_dropped(1); }},
+      {"sent",
+       [&](Events& e) {
+         result(e).mutable_stdout()->set_sent(2);
+         result(e).mutable_stdout()->set_dropped(1);
+       }},
       {"no account", [&](Events& e) { result(e).clear_stderr(); }},
       {"other id", [&](Events& e) { result(e).set_execution_id(std::string(32, 'b')); }},
       {"no termination", [&](Events& e) { result(e).clear_termination(); }},

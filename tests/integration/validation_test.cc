@@ -30,23 +30,38 @@ std::vector<Row> Rows() {
       {"no template", "template", [](R& r) { r.clear_template_(); }},
       {"no code", "code", [](R& r) { r.clear_code(); }},
       {"code above 1 MiB", "code", [](R& r) { r.set_code(std::string((1 << 20) + 1, '#')); }},
-      {"129 files", "files", [](R& r) { for (int i = 0; i < 129; ++i) AddFile(r, absl::StrCat("f", i), "x"); }},
+      {"129 files", "files",
+       [](R& r) {
+         for (int i = 0; i < 129; ++i) AddFile(r, absl::StrCat("f", i), "x");
+       }},
       {"files above 16 MiB together", "files",
        [](R& r) {
          AddFile(r, "a", std::string(8 << 20, 'a'));
          AddFile(r, "b", std::string((8 << 20) + 1, 'b'));
        }},
       {"file without a path", "files.path", [](R& r) { AddFile(r, "", "x"); }},
-      {"path of 513 bytes", "files.path", [](R& r) { AddFile(r, std::string(256, 'a') + "/" + std::string(256, 'b'), "x"); }},
+      {"path of 513 bytes", "files.path",
+       [](R& r) { AddFile(r, std::string(256, 'a') + "/" + std::string(256, 'b'), "x"); }},
       {"path with ..", "files.path", [](R& r) { AddFile(r, "../x", "x"); }},
       {"absolute path", "files.path", [](R& r) { AddFile(r, "/x", "x"); }},
-      {"path twice", "files", [](R& r) { AddFile(r, "x", "1"); AddFile(r, "x", "2"); }},
+      {"path twice", "files",
+       [](R& r) {
+         AddFile(r, "x", "1");
+         AddFile(r, "x", "2");
+       }},
       {"main file", "files.path", [](R& r) { AddFile(r, "main.py", "x"); }},
       {"mode 01000", "files.mode", [](R& r) { AddFile(r, "x", "x", 01000); }},
       {"setuid mode", "files.mode", [](R& r) { AddFile(r, "x", "x", 04755); }},
       {"huge mode", "files.mode", [](R& r) { AddFile(r, "x", "x", 0xffffffff); }},
-      {"257 arguments", "args", [](R& r) { for (int i = 0; i < 257; ++i) r.add_args("a"); }},
-      {"arguments above 64 KiB", "args", [](R& r) { r.add_args(std::string(40000, 'a')); r.add_args(std::string(40000, 'b')); }},
+      {"257 arguments", "args",
+       [](R& r) {
+         for (int i = 0; i < 257; ++i) r.add_args("a");
+       }},
+      {"arguments above 64 KiB", "args",
+       [](R& r) {
+         r.add_args(std::string(40000, 'a'));
+         r.add_args(std::string(40000, 'b'));
+       }},
       {"argument with NUL", "args", [](R& r) { r.add_args(std::string("a\0b", 3)); }},
       {"environment name empty", "env", [](R& r) { (*r.mutable_env())[""] = "x"; }},
       {"environment name with =", "env", [](R& r) { (*r.mutable_env())["A=B"] = "x"; }},
@@ -58,15 +73,22 @@ std::vector<Row> Rows() {
       {"PATH is the template's", "env", [](R& r) { (*r.mutable_env())["PATH"] = "/tmp"; }},
       {"HOME is the template's", "env", [](R& r) { (*r.mutable_env())["HOME"] = "/tmp"; }},
       {"LANG is the template's", "env", [](R& r) { (*r.mutable_env())["LANG"] = "C"; }},
-      {"129 environment variables", "env", [](R& r) { for (int i = 0; i < 129; ++i) (*r.mutable_env())[absl::StrCat("V", i)] = "x"; }},
+      {"129 environment variables", "env",
+       [](R& r) {
+         for (int i = 0; i < 129; ++i) (*r.mutable_env())[absl::StrCat("V", i)] = "x";
+       }},
       {"environment above 64 KiB", "env", [](R& r) { (*r.mutable_env())["A"] = std::string(70000, 'x'); }},
       {"stdin above 16 MiB", "stdin", [](R& r) { r.set_stdin(std::string((16 << 20) + 1, 's')); }},
-      {"33 globs", "output_globs", [](R& r) { for (int i = 0; i < 33; ++i) r.add_output_globs("*"); }},
+      {"33 globs", "output_globs",
+       [](R& r) {
+         for (int i = 0; i < 33; ++i) r.add_output_globs("*");
+       }},
       {"glob of 257 bytes", "output_globs", [](R& r) { r.add_output_globs(std::string(257, '*')); }},
       {"no wall time at all", "limits.wall_time", [](R& r) { SetWall(r, absl::ZeroDuration()); }},
       {"wall time below 10 ms", "limits.wall_time", [](R& r) { SetWall(r, absl::Milliseconds(9)); }},
       {"negative wall time", "limits.wall_time", [](R& r) { SetWall(r, absl::Seconds(-1)); }},
-      {"wall time above the maximum", "limits.wall_time", [](R& r) { SetWall(r, absl::Minutes(10) + absl::Nanoseconds(1)); }},
+      {"wall time above the maximum", "limits.wall_time",
+       [](R& r) { SetWall(r, absl::Minutes(10) + absl::Nanoseconds(1)); }},
       {"wall time beyond all sense", "limits.wall_time",
        [](R& r) { r.mutable_limits()->mutable_wall_time()->set_seconds(INT64_MAX); }},
       {"malformed nanos", "limits.wall_time",
@@ -81,11 +103,14 @@ std::vector<Row> Rows() {
        }},
       {"no output bytes", "limits.output_bytes", [](R& r) { r.mutable_limits()->set_output_bytes(0); }},
       {"negative output bytes", "limits.output_bytes", [](R& r) { r.mutable_limits()->set_output_bytes(-1); }},
-      {"output above the maximum", "limits.output_bytes", [](R& r) { r.mutable_limits()->set_output_bytes((1LL << 31) + 1); }},
+      {"output above the maximum", "limits.output_bytes",
+       [](R& r) { r.mutable_limits()->set_output_bytes((1LL << 31) + 1); }},
       {"largest output bytes", "limits.output_bytes", [](R& r) { r.mutable_limits()->set_output_bytes(INT64_MAX); }},
       {"negative file bytes", "limits.file_bytes", [](R& r) { r.mutable_limits()->set_file_bytes(-1); }},
-      {"files above the maximum", "limits.file_bytes", [](R& r) { r.mutable_limits()->set_file_bytes((64LL << 20) + 1); }},
-      {"model_id of 129 bytes", "caller.model_id", [](R& r) { r.mutable_caller()->set_model_id(std::string(129, 'm')); }},
+      {"files above the maximum", "limits.file_bytes",
+       [](R& r) { r.mutable_limits()->set_file_bytes((64LL << 20) + 1); }},
+      {"model_id of 129 bytes", "caller.model_id",
+       [](R& r) { r.mutable_caller()->set_model_id(std::string(129, 'm')); }},
       {"agent_id not ASCII", "caller.agent_id", [](R& r) { r.mutable_caller()->set_agent_id("\xc3\xa9"); }},
       {"task_id with a newline", "caller.task_id", [](R& r) { r.mutable_caller()->set_task_id("a\nb"); }},
       {"task_id with NUL", "caller.task_id", [](R& r) { r.mutable_caller()->set_task_id(std::string("a\0", 2)); }},
@@ -97,7 +122,8 @@ void ExpectRefused(const grpc::Status& status, const Row& row) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << Describe(status);
   EXPECT_TRUE(HasErrorInfo(status));
   const std::vector<std::string> fields = BadFields(status);
-  EXPECT_TRUE(std::any_of(fields.begin(), fields.end(), [&](const std::string& f) { return absl::StartsWith(f, row.field); }))
+  EXPECT_TRUE(
+      std::any_of(fields.begin(), fields.end(), [&](const std::string& f) { return absl::StartsWith(f, row.field); }))
       << "not named: " << row.field << "; named: " << absl::StrJoin(fields, ", ");
   EXPECT_LT(status.error_message().size(), 2000u) << "the message repeats the request";
 }
@@ -118,7 +144,7 @@ TEST_F(ValidationTest, RunRefusesTheSame) {
     SCOPED_TRACE(row.what);
     auto request = Program("python", "print(1)");
     row.spoil(request);
-    ExpectRefused(Run(request).status, row);
+    ExpectRefused(RunOnce(request).status, row);
   }
 }
 
@@ -134,7 +160,8 @@ TEST_F(ValidationTest, EveryBadFieldIsNamedAtOnce) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   const std::vector<std::string> fields = BadFields(status);
   for (const char* due : {"files.path", "args", "env", "limits.output_bytes", "caller.task_id"}) {
-    EXPECT_TRUE(std::any_of(fields.begin(), fields.end(), [&](const std::string& f) { return absl::StartsWith(f, due); }))
+    EXPECT_TRUE(
+        std::any_of(fields.begin(), fields.end(), [&](const std::string& f) { return absl::StartsWith(f, due); }))
         << "not named: " << due << "; named: " << absl::StrJoin(fields, ", ");
   }
 }
@@ -156,12 +183,25 @@ TEST_F(ValidationTest, EdgesAreKept) {
   };
   const std::vector<Edge> edges = {
       {"one byte of code", [](auto& r) { r.set_code("1"); }},
-      {"128 files", [](auto& r) { for (int i = 0; i < 128; ++i) AddFile(r, absl::StrCat("f", i), "x"); }},
-      {"256 arguments", [](auto& r) { for (int i = 0; i < 256; ++i) r.add_args("a"); }},
-      {"path of 512 bytes", [](auto& r) { AddFile(r, std::string(255, 'a') + "/" + std::string(254, 'b') + "/c", "x"); }},
+      {"128 files",
+       [](auto& r) {
+         for (int i = 0; i < 128; ++i) AddFile(r, absl::StrCat("f", i), "x");
+       }},
+      {"256 arguments",
+       [](auto& r) {
+         for (int i = 0; i < 256; ++i) r.add_args("a");
+       }},
+      {"path of 512 bytes",
+       [](auto& r) { AddFile(r, std::string(255, 'a') + "/" + std::string(254, 'b') + "/c", "x"); }},
       {"mode 0777", [](auto& r) { AddFile(r, "x", "x", 0777); }},
-      {"128 variables", [](auto& r) { for (int i = 0; i < 128; ++i) (*r.mutable_env())[absl::StrCat("V", i)] = "x"; }},
-      {"32 globs of 256 bytes", [](auto& r) { for (int i = 0; i < 32; ++i) r.add_output_globs(std::string(256, 'g')); }},
+      {"128 variables",
+       [](auto& r) {
+         for (int i = 0; i < 128; ++i) (*r.mutable_env())[absl::StrCat("V", i)] = "x";
+       }},
+      {"32 globs of 256 bytes",
+       [](auto& r) {
+         for (int i = 0; i < 32; ++i) r.add_output_globs(std::string(256, 'g'));
+       }},
       {"the largest limits",
        [](auto& r) {
          SetWall(r, absl::Minutes(10));
@@ -219,7 +259,7 @@ TEST_F(ValidationTest, UnknownTemplatesAreNotFound) {
     EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::NOT_FOUND) << Describe(outcome.status);
     EXPECT_TRUE(HasErrorInfo(outcome.status));
     EXPECT_TRUE(outcome.events.empty());
-    EXPECT_EQ(Run(Program(name, "print(1)")).status.error_code(), grpc::StatusCode::NOT_FOUND);
+    EXPECT_EQ(RunOnce(Program(name, "print(1)")).status.error_code(), grpc::StatusCode::NOT_FOUND);
   }
 }
 

@@ -1,7 +1,7 @@
 // Nothing gets out: programs of tests/programs that try, and what they must find. CASES.md 34, 72, 73.
 //
-// Each program prints a line an attempt, lower case for the right outcome and UPPER CASE for a breach; what the host can
-// see of it (files, listening sockets, the next execution) is checked from outside as well.
+// Each program prints a line an attempt, lower case for the right outcome and UPPER CASE for a breach; what the host
+// can see of it (files, listening sockets, the next execution) is checked from outside as well.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include <cctype>
-#include <cstdlib>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -177,7 +178,8 @@ TEST_F(EscapeTest, ForgedFramesFromEveryLanguage) {
       Program("javascript",
               "const fs = require('fs');\n"
               "const forged = Buffer.from('0400000022020800020000003a00', 'hex');\n"
-              "for (let fd = 0; fd < 256; fd++) { if (fd > 2 && fd < 32) continue; try { fs.writeSync(fd, forged); } catch {} }\n"
+              "for (let fd = 0; fd < 256; fd++) { if (fd > 2 && fd < 32) continue; try { fs.writeSync(fd, forged); } "
+              "catch {} }\n"
               "process.exit(9);"),
   };
   Concurrently(static_cast<int>(requests.size()), [&](int i) {

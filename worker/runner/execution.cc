@@ -19,9 +19,6 @@
 namespace mayfly::runner {
 namespace {
 
-constexpr int kProtocol = 1;
-constexpr size_t kMessageBytesMax = 1024;
-
 // How long what the program leaves behind may take to die. The kernel only needs time for it when it is busy.
 constexpr absl::Duration kKillTimeout = absl::Seconds(5);
 
@@ -111,7 +108,7 @@ absl::Status Execution::FollowProgram(Program* program) {
 
 absl::Status Execution::SendReady() {
   v1::FromRunner frame;
-  frame.mutable_ready()->set_protocol(kProtocol);
+  frame.mutable_ready()->set_protocol(kProtocolVersion);
   return channel_->Write(frame);
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "worker/runner/frame_codec.h"
 #include "worker/runner/unique_fd.h"
 #include "worker/runner/utf8.h"
 #include "worker/runner/workspace.h"

@@ -22,6 +22,9 @@
 
 namespace mayfly::runner {
 
+// What the runner says in `ready`.
+inline constexpr int kProtocolVersion = 1;
+
 // The longest message, without its length field. The worker's may be longer: a job carries up to 64 KiB of arguments,
 // 64 KiB of environment and 8 KiB of globs in one frame.
 inline constexpr size_t kFromRunnerBytesMax = 131'072;
@@ -29,6 +32,10 @@ inline constexpr size_t kToRunnerBytesMax = 262'144;
 
 // The most bytes of output, input or file content in one frame.
 inline constexpr size_t kDataBytesMax = 65'536;
+
+// The longest path of a file and the longest message of `failed`.
+inline constexpr size_t kPathBytesMax = 1024;
+inline constexpr size_t kMessageBytesMax = 1024;
 
 // The length field.
 inline constexpr size_t kFrameHeaderBytes = 4;

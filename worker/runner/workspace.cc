@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "worker/runner/frame_codec.h"
 
 namespace mayfly::runner {
 namespace {

@@ -14,14 +14,14 @@
 
 namespace mayfly::runner {
 
-// The longest path below the workspace that is read or written, and the deepest.
-inline constexpr size_t kPathBytesMax = 1024;
+// Directories below one another that are read or written, at most.
 inline constexpr int kDepthMax = 32;
 
 // The workspace itself; `path` is absolute and the operator's.
 absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path);
 
-// InvalidArgument unless `path` is relative, without empty, "." and ".." parts and NULs, and within the maxima.
+// InvalidArgument unless `path` is relative, without empty, "." and ".." parts and NULs, and within kPathBytesMax
+// and kDepthMax.
 absl::Status CheckRelativePath(absl::string_view path);
 
 // The directory `path` below the directory `root`; `root` itself when `path` is empty. With `create`, directories that

@@ -338,6 +338,30 @@ TEST_F(CliTest, NoticesAFileThatDidNotComeWhole) {
   EXPECT_EQ(ran.exit_code, 125);
 }
 
+TEST_F(CliTest, KeepsNothingOfAFileThatCouldNotBeSent) {
+  const Ran ran = RunScript(
+      [](const auto&, Call& call) {
+        call.Accepted();
+        call.Started();
+        call.File("a/half", "ha");
+        call.File("whole", "x");
+        v1::ExecutionResult result;
+        result.set_termination(v1::TERMINATION_EXITED);
+        result.set_exit_code(0);
+        result.add_files()->set_path("a/half");
+        result.mutable_files(0)->set_size(4);
+        result.mutable_files(0)->set_omission(v1::OMISSION_UNREADABLE);
+        result.add_files()->set_path("whole");
+        result.mutable_files(1)->set_size(1);
+        return call.Finish(result);
+      },
+      {"--out", (dir_ / "files").string(), "--collect", "**"});
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.err, "mayfly: not returned: a/half: it could not be read\n");
+  EXPECT_FALSE(fs::exists(dir_ / "files/a/half"));
+  EXPECT_TRUE(fs::exists(dir_ / "files/whole"));
+}
+
 TEST_F(CliTest, MakesNoCallWhenALocalFileIsMissing) {
   ScriptedExecutor server([](const auto&, Call&) {
     ADD_FAILURE() << "called";

@@ -72,7 +72,9 @@ class RealBackend final : public ContainerdBackend {
     spec->runtime.name = "io.containerd.runc.v2";
     spec->runtime.binary = MAYFLY_SANDBOX_BIN "/runc";
     spec->runtime.root = absl::StrCat(directory_, "/runc");
-    const Json mount_proc = {{"destination", "/proc"}, {"type", "proc"}, {"source", "proc"}};
+    const auto mount = [](const char* to, const char* type) {
+      return Json{{"destination", to}, {"type", type}, {"source", type}};
+    };
     Json namespaces = Json::array();
     for (const char* type : {"pid", "mount", "ipc", "uts", "network"}) namespaces.push_back({{"type", type}});
     const Json oci = {
@@ -82,7 +84,7 @@ class RealBackend final : public ContainerdBackend {
           {"cwd", "/"},
           {"user", {{"uid", 0}, {"gid", 0}}}}},
         {"root", {{"path", "rootfs"}, {"readonly", true}}},
-        {"mounts", {mount_proc}},
+        {"mounts", {mount("/proc", "proc"), mount("/dev", "tmpfs")}},
         {"linux", {{"cgroupsPath", absl::StrCat(CgroupParent(), "/", spec->id)}, {"namespaces", namespaces}}}};
     spec->oci_spec_json = oci.dump();
   }

@@ -19,7 +19,6 @@ using testing::UnorderedElementsAre;
 
 SandboxSpec Sandbox() {
   SandboxSpec sandbox;
-  sandbox.runner_path_on_host = "/opt/mayfly/runner";
   sandbox.cgroup_path = "/mayfly/mf-3f2a";
   sandbox.hostname = "sandbox";
   sandbox.memory_bytes = 128 << 20;
@@ -86,28 +85,12 @@ TEST(OciSpec, RootIsReadOnly) {
   EXPECT_EQ(spec["hostname"], "sandbox");
 }
 
-TEST(OciSpec, HostGivesOneReadOnlyFile) {
+TEST(OciSpec, NothingOfTheHostsIsMounted) {
   const json spec = Build();
-  int binds = 0;
   for (const json& mount : spec["mounts"]) {
     const std::string type = mount["type"];
-    if (type != "bind") {
-      EXPECT_TRUE(type == "proc" || type == "tmpfs" || type == "devpts") << mount;
-      continue;
-    }
-    ++binds;
-    EXPECT_EQ(mount["source"], "/opt/mayfly/runner");
-    EXPECT_EQ(mount["destination"], "/.mayfly/runner");
-    EXPECT_THAT(mount["options"].get<std::vector<std::string>>(), IsSupersetOf({"bind", "ro", "nosuid", "nodev"}));
+    EXPECT_TRUE(type == "proc" || type == "tmpfs" || type == "devpts") << mount;
   }
-  EXPECT_EQ(binds, 1);
-}
-
-TEST(OciSpec, NothingOfTheHostsWhenTheRootHasTheRunner) {
-  SandboxSpec sandbox = Sandbox();
-  sandbox.runner_path_on_host.clear();
-  const json spec = Build(sandbox);
-  for (const json& mount : spec["mounts"]) EXPECT_NE(mount["type"], "bind") << mount;
 }
 
 TEST(OciSpec, EveryMountIsNosuidAndWritableOnesAreSized) {
