@@ -37,10 +37,10 @@ json Rlimit(absl::string_view type, int64_t value) {
 }
 
 json Capabilities() {
-  // What PID 1 needs, and no more: to become the program's user, to hand it its files, to kill it. Execution of the
+  // What PID 1 needs, and no more: to become the program's user (also while it writes the program's files) and to kill it. Execution of the
   // program drops them all: it has another uid, and no_new_privs. Inheritable and ambient sets, which would survive
   // that, stay empty.
-  const std::vector<std::string> needed = {"CAP_CHOWN", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"};
+  const std::vector<std::string> needed = {"CAP_KILL", "CAP_SETGID", "CAP_SETUID"};
   return {{"bounding", needed},
           {"effective", needed},
           {"permitted", needed},

@@ -167,7 +167,12 @@ void ExecutionCall::OnDone(const grpc::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
     self = std::move(self_);
-    held = absl::Now() - admitted_;
+    const absl::Time now = absl::Now();
+    held = now - admitted_;
+    // The call to the worker has the caller's deadline. When that passes, the worker was not lost.
+    if (ending_ == Ending::kNone && (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED || now >= deadline_)) {
+      ending_ = Ending::kCancelled;
+    }
     if (finished_) {
       end_ = grpc::Status::OK;
     } else {
@@ -186,6 +191,9 @@ void ExecutionCall::CancelIfStalled(absl::Time limit) {
   {
     absl::MutexLock lock(&mutex_);
     if (!busy_ || busy_since_ > limit) return;
+    // Until it calls Next, which takes the lock, it lives; and until then nothing is read from the worker, so that the
+    // call to it cannot end either.
+    consumer_->OnStalled();
   }
   Cancel();
 }
@@ -240,7 +248,8 @@ void ExecutionCall::EndWithoutFinished(const grpc::Status& status) {
   end_ = grpc::Status::OK;
   if (ending_ == Ending::kCancelled) {
     outbox_.clear();
-    end_ = grpc::Status(grpc::StatusCode::CANCELLED, "the caller cancelled the execution or does not read its events");
+    end_ = grpc::Status(grpc::StatusCode::CANCELLED,
+                        "the caller cancelled the execution, its deadline passed, or it does not read its events");
   } else if (ending_ == Ending::kShutdown) {
     if (!started_) {
       end_ = Draining();

@@ -28,6 +28,9 @@ class EventConsumer {
   virtual void OnEvent(mayfly::v1::ExecuteEvent event) = 0;
   // The last call, not before all events have been dealt with. OK: the last event was `finished`.
   virtual void OnEnd(const grpc::Status& status) = 0;
+  // It has been busy with an event for too long: to give it up, and call Next soon, but not from within. Called with a
+  // lock held; must not block.
+  virtual void OnStalled() = 0;
 };
 
 class ExecutionCall : public Admission::Waiter,

@@ -44,7 +44,8 @@ class CallOwner : public EventConsumer {
 
 class ExecuteReactor : public grpc::ServerWriteReactor<mayfly::v1::ExecuteEvent>, public CallOwner {
  public:
-  explicit ExecuteReactor(ActiveCalls* active_calls) : CallOwner(active_calls) {}
+  ExecuteReactor(ActiveCalls* active_calls, grpc::CallbackServerContext* context)
+      : CallOwner(active_calls), context_(context) {}
 
   void Start(const ExecutionCall::Context* context, const mayfly::v1::ExecuteRequest* request, absl::Time deadline) {
     StartCall(std::make_shared<ExecutionCall>(context, request, deadline, this));
@@ -56,6 +57,7 @@ class ExecuteReactor : public grpc::ServerWriteReactor<mayfly::v1::ExecuteEvent>
     StartWrite(&event_);
   }
   void OnEnd(const grpc::Status& status) override { Finish(status); }
+  void OnStalled() override { context_->TryCancel(); }  // OnWriteDone follows
 
   // grpc::ServerWriteReactor
   void OnWriteDone(bool /*ok*/) override { call()->Next(); }  // not ok: OnCancel comes, too
@@ -65,7 +67,8 @@ class ExecuteReactor : public grpc::ServerWriteReactor<mayfly::v1::ExecuteEvent>
   void OnDone() override { delete this; }
 
  private:
-  mayfly::v1::ExecuteEvent event_;  // gRPC's while it is being written
+  grpc::CallbackServerContext* const context_;  // gRPC's; lives until OnDone
+  mayfly::v1::ExecuteEvent event_;              // gRPC's while it is being written
 };
 
 class RunReactor : public grpc::ServerUnaryReactor, public CallOwner {
@@ -86,6 +89,7 @@ class RunReactor : public grpc::ServerUnaryReactor, public CallOwner {
     if (status.ok()) *response_ = collector_.TakeResult();
     Finish(status);
   }
+  void OnStalled() override {}  // it deals with every event at once
 
   // grpc::ServerUnaryReactor
   void OnCancel() override {
@@ -121,7 +125,7 @@ grpc::Status ExecutorService::Check(const mayfly::v1::ExecuteRequest& request) c
 
 grpc::ServerWriteReactor<mayfly::v1::ExecuteEvent>* ExecutorService::Execute(
     grpc::CallbackServerContext* context, const mayfly::v1::ExecuteRequest* request) {
-  auto* reactor = new ExecuteReactor(active_calls_);
+  auto* reactor = new ExecuteReactor(active_calls_, context);
   const grpc::Status status = Check(*request);
   if (!status.ok()) {
     context_->metrics->RecordRefusal(status);

@@ -11,6 +11,7 @@
 #include "daemon/metrics_endpoint.h"
 #include "daemon/shutdown_signal.h"
 #include "google/protobuf/util/time_util.h"
+#include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
@@ -120,6 +121,7 @@ int Serve(const ServerConfig& config) {
 
 int Main(int argc, char** argv) {
   daemon::BlockShutdownSignals();
+  grpc_init();  // held to the end: gRPC 1.51 can take 10 s to shut down with its last object
   int exit_code = daemon::kExitOk;
   const auto line = daemon::ParseCommandLine(argc, argv, "mayfly-server", &exit_code);
   if (!line.has_value()) return exit_code;

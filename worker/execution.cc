@@ -256,6 +256,7 @@ void Execution::OnExited(const mayfly::runner::v1::Exited& exited) {
 }
 
 void Execution::OnFileHeader(const mayfly::runner::v1::FileHeader& header) {
+  if (evidence_.kill != KillCause::kNone) return;  // files are returned of programs that ended by themselves
   mayfly::v1::OutputFile* file = result_.add_files();
   file->set_path(header.path());
   file->set_size(header.size());
@@ -266,6 +267,7 @@ void Execution::OnFileHeader(const mayfly::runner::v1::FileHeader& header) {
 }
 
 void Execution::OnFileData(std::string&& data) {
+  if (evidence_.kill != KillCause::kNone) return;
   ExecuteEvent event;
   mayfly::v1::FileChunk* chunk = event.mutable_file();
   chunk->set_path(result_.files(result_.files_size() - 1).path());

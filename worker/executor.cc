@@ -102,17 +102,21 @@ void Executor::Execute(const Ticket& ticket) {
                                                    rootfs.status().message(), kRetryAfter));
   }
   const absl::Time began = options_.clock();
-  absl::StatusOr<std::unique_ptr<Sandbox>> sandbox = Sandbox::Create(
-      context_, *ticket.offered, *rootfs, absl::StrCat("mf-", daemon::RandomId()), ticket.sink->wake());
-  if (!sandbox.ok()) return FailToStart(ticket, sandbox.status(), began);
-  ExecuteIn(sandbox->get(), ticket, began);
+  Sandbox sandbox(context_, absl::StrCat("mf-", daemon::RandomId()));
+  const absl::Status started = sandbox.Start(*ticket.offered, *rootfs, ticket.sink->wake());
+  if (started.ok()) {
+    ExecuteIn(&sandbox, ticket, began);
+  } else {
+    FailToStart(ticket, started, began);
+  }
 
+  // The caller has its answer, whatever this takes.
   const absl::Time teardown_began = options_.clock();
-  absl::Status destroyed = (*sandbox)->Destroy();
+  absl::Status destroyed = sandbox.Destroy();
   metrics_->RecordTeardown(options_.clock() - teardown_began, destroyed.ok());
   if (!destroyed.ok()) {
     Log(Severity::kError, "sandbox left behind",
-        {{"execution_id", ticket.execution_id}, {"sandbox", (*sandbox)->id()}, {"error", destroyed.ToString()}});
+        {{"execution_id", ticket.execution_id}, {"sandbox", sandbox.id()}, {"error", destroyed.ToString()}});
   }
 }
 

@@ -16,7 +16,9 @@
 #include "daemon/json_log.h"
 #include "daemon/metrics_endpoint.h"
 #include "daemon/shutdown_signal.h"
+#include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/util/time_util.h"
+#include "grpc/grpc.h"
 #include "mayfly/config/v1/config.pb.h"
 #include "worker/containerd/grpc_containerd.h"
 #include "worker/executor.h"
@@ -109,6 +111,9 @@ int Serve(const WorkerConfig& config, const TemplateMap& templates) {
 
 int Main(int argc, char** argv) {
   daemon::BlockShutdownSignals();
+  grpc_init();  // held to the end: gRPC 1.51 can take 10 s to shut down with its last object
+  // Bytes from sandboxes are parsed here: what is wrong with them becomes evidence, not lines on stderr.
+  google::protobuf::SetLogHandler(nullptr);
   int exit_code = daemon::kExitOk;
   const auto line = daemon::ParseCommandLine(argc, argv, "mayfly-worker", &exit_code);
   if (!line.has_value()) return exit_code;

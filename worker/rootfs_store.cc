@@ -95,7 +95,10 @@ absl::StatusOr<Rootfs> RootfsStore::Prepare(const std::string& image) {
       snapshotter_, rootfs.snapshot_key, info->chain_id, {{std::string(kInstanceLabel), instance_}});
   if (!mounts.ok()) return mounts.status();
   mounts = runner_layer_.Over(*mounts);
-  if (!mounts.ok()) return mounts.status();
+  if (!mounts.ok()) {
+    (void)containerd_->RemoveSnapshot(snapshotter_, rootfs.snapshot_key);  // nobody would remove it later
+    return mounts.status();
+  }
   rootfs.mounts = *std::move(mounts);
   return rootfs;
 }

@@ -28,23 +28,18 @@ Sandbox::Sandbox(const SandboxContext& context, absl::string_view id)
     : context_(context),
       id_(id),
       cgroup_path_(absl::StrCat(context.cgroup_parent, "/", id)),
-      cgroup_(cgroup_path_) {}
+      cgroup_(cgroup_path_, context.cgroup_root) {}
 
-absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Create(const SandboxContext& context, const Template& offered,
-                                                         const Rootfs& rootfs, absl::string_view id,
-                                                         const WakeFd* wake) {
-  std::unique_ptr<Sandbox> sandbox(new Sandbox(context, id));
-  absl::StatusOr<std::unique_ptr<FifoSet>> fifos = FifoSet::Create(context.fifo_dir, id);
+absl::Status Sandbox::Start(const Template& offered, const Rootfs& rootfs, const WakeFd* wake) {
+  absl::StatusOr<std::unique_ptr<FifoSet>> fifos = FifoSet::Create(context_.fifo_dir, id_);
   if (!fifos.ok()) return fifos.status();
-  sandbox->fifos_ = *std::move(fifos);
-  absl::Status status = sandbox->CreateContainer(offered, rootfs);
+  fifos_ = *std::move(fifos);
+  absl::Status status = CreateContainer(offered, rootfs);
   if (!status.ok()) return status;
-  status = sandbox->CreateTask(rootfs);
+  status = CreateTask(rootfs);
   if (!status.ok()) return status;
-  sandbox->BeginWait(wake);
-  status = context.containerd->StartTask(id);
-  if (!status.ok()) return status;
-  return sandbox;
+  BeginWait(wake);
+  return context_.containerd->StartTask(id_);
 }
 
 // An undo is noted before its step: a call that failed for us may have succeeded for containerd.

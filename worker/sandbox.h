@@ -1,12 +1,14 @@
 // Sandbox: one containerd task that has run nothing before and will run nothing again.
 //
-//   absl::StatusOr<std::unique_ptr<Sandbox>> sandbox = Sandbox::Create(context, offered, rootfs, id);
-//   ... speak with its runner over stdin_fd() and stdout_fd() ...
-//   (*sandbox)->Kill();      // everything in it is gone when this returns
-//   (*sandbox)->Destroy();   // and so is every trace of it on the host
+//   Sandbox sandbox(context, id);
+//   absl::Status started = sandbox.Start(offered, rootfs, wake);
+//   ... when it is OK, speak with its runner over stdin_fd() and stdout_fd() ...
+//   sandbox.Kill();      // everything in it is gone when this returns
+//   sandbox.Destroy();   // and so is every trace of it on the host
 //
-// Each step of making it has an undo; when a step fails, those before it are undone in reverse order, and so does
-// Destroy(). Every step is bounded by the call timeout of Containerd, and the undoing is retried within a limit.
+// Each step of Start has an undo, and Destroy undoes those that were tried in reverse order, also when Start failed
+// half-way: the caller can be told of the failure before. Every step is bounded by the call timeout of Containerd, and
+// the undoing is retried within a limit.
 #ifndef MAYFLY_WORKER_SANDBOX_H_
 #define MAYFLY_WORKER_SANDBOX_H_
 
@@ -36,7 +38,8 @@ struct SandboxContext {
   Containerd* containerd = nullptr;
   std::string snapshotter;
   std::string fifo_dir;
-  std::string cgroup_parent;  // "/mayfly"
+  std::string cgroup_parent;                   // "/mayfly"
+  std::string cgroup_root = "/sys/fs/cgroup";  // where cgroups are mounted
   std::string instance;
   // How long the undoing of one sandbox may take before what is left is given up (and said so).
   absl::Duration teardown_timeout = absl::Seconds(60);
@@ -44,14 +47,18 @@ struct SandboxContext {
 
 class Sandbox {
  public:
-  // Makes a sandbox whose runner has been started. Blocks for as long as containerd takes. `wake` (borrowed; must
-  // outlive the sandbox) is signalled when the task ends.
-  static absl::StatusOr<std::unique_ptr<Sandbox>> Create(const SandboxContext& context, const Template& offered,
-                                                         const Rootfs& rootfs, absl::string_view id,
-                                                         const WakeFd* wake);
+  // Nothing is made yet. `context` must outlive the sandbox.
+  Sandbox(const SandboxContext& context, absl::string_view id);
 
   // Destroys it, if Destroy() was not called.
   ~Sandbox();
+
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  // Makes it and starts its runner. Blocks for as long as containerd takes. `wake` (borrowed; must outlive the sandbox)
+  // is signalled when the task ends. Call once. After an error only Destroy() may be called.
+  absl::Status Start(const Template& offered, const Rootfs& rootfs, const WakeFd* wake);
 
   int stdin_fd() const { return fifos_->stdin_fd(); }
   int stdout_fd() const { return fifos_->stdout_fd(); }
@@ -66,7 +73,7 @@ class Sandbox {
   // could not or did not; Destroy() tries again.
   absl::Status Kill();
 
-  // Undoes everything that Create did. OK when nothing is left; otherwise what could not be undone.
+  // Undoes everything that Start did. OK when nothing is left; otherwise what could not be undone.
   absl::Status Destroy();
 
  private:
@@ -74,8 +81,6 @@ class Sandbox {
     std::string what;
     std::function<absl::Status()> run;  // idempotent; OK when there is nothing to undo
   };
-
-  Sandbox(const SandboxContext& context, absl::string_view id);
 
   absl::Status CreateContainer(const Template& offered, const Rootfs& rootfs);
   absl::Status CreateTask(const Rootfs& rootfs);

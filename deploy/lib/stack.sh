@@ -162,8 +162,9 @@ sweep() {
   wait_until 10000 remove_mounts || { say "mounts that stay: $(our_mounts)"; failed=1; }
   wait_until 10000 remove_cgroups || { say "cgroups that stay: $(cgroup_directories)"; failed=1; }
   [ "${#sockets[@]}" = 0 ] || rm -f -- "${sockets[@]}"
-  # Other containerds share these directories: they go only when empty.
-  rmdir /run/containerd/s /run/containerd/fifo /run/containerd/runc /run/containerd 2>/dev/null || true
+  # Other containerds share these directories: they go only when empty, and when nobody may be about to use them.
+  pgrep -x 'containerd|dockerd' >/dev/null ||
+    rmdir /run/containerd/s /run/containerd/fifo /run/containerd/runc /run/containerd 2>/dev/null || true
   for directory in "$run_dir" "$state_dir"; do
     rm -rf --one-file-system -- "$directory" || { say "cannot remove $directory"; failed=1; }
   done

@@ -82,12 +82,13 @@ class Containerd {
   virtual absl::Status Ping() = 0;
 
   // Resolves "name@sha256:...": the image in containerd's store whose target has that digest (whatever its name), down
-  // to the manifest of this machine's platform. NotFound when there is none; FailedPrecondition when it is there but
-  // not unpacked for `snapshotter`.
+  // to the manifest of this machine's platform. InvalidArgument for a reference without a digest; NotFound when there
+  // is no such image; FailedPrecondition when it is malformed, or there but not unpacked for `snapshotter`.
   virtual absl::StatusOr<ImageInfo> ResolveImage(absl::string_view reference, absl::string_view snapshotter) = 0;
 
   // Makes a read-only view of the committed snapshot `parent` under `key` and returns its mounts; when `key` is there
-  // already, returns the mounts of that one. The view lives until RemoveSnapshot, whatever the garbage collector does.
+  // already, returns the mounts of that one (FailedPrecondition when it is no view of `parent`). NotFound without the
+  // parent. The view lives until RemoveSnapshot, whatever the garbage collector does.
   virtual absl::StatusOr<std::vector<RootfsMount>> ViewSnapshot(absl::string_view snapshotter, absl::string_view key,
                                                                 absl::string_view parent,
                                                                 const std::map<std::string, std::string>& labels) = 0;
@@ -98,15 +99,17 @@ class Containerd {
   // AlreadyExists when there is a container of that id.
   virtual absl::Status CreateContainer(const ContainerSpec& spec) = 0;
 
-  // OK when it is gone, also when it was not there.
+  // OK when it is gone, also when it was not there. Its task must be deleted first: without its container a task is out
+  // of reach.
   virtual absl::Status DeleteContainer(absl::string_view id) = 0;
 
   // Creates the task of container `id`: the sandbox boots, its init does not run yet. Returns its host pid.
   virtual absl::StatusOr<int64_t> CreateTask(absl::string_view id, const std::vector<RootfsMount>& rootfs,
                                              const TaskStdio& stdio) = 0;
 
-  // Calls `done` once, on a gRPC thread, when the task has ended or waiting failed. `done` must not block. Does not
-  // block itself. The wait has no deadline; destroy the TaskWait to end it.
+  // Calls `done` once, on a gRPC thread, when the task has ended or waiting failed; with Cancelled when the TaskWait
+  // was destroyed first. `done` must not block, nor destroy the TaskWait. Does not block itself. The wait has no
+  // deadline; destroy the TaskWait to end it.
   virtual std::unique_ptr<TaskWait> WaitTask(absl::string_view id,
                                              std::function<void(absl::StatusOr<TaskExit>)> done) = 0;
 

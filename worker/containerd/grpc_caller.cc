@@ -1,5 +1,6 @@
 #include "worker/containerd/grpc_caller.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,8 +16,12 @@ absl::Status ToStatus(const grpc::Status& status, absl::string_view doing) {
       absl::StrCat(doing, ": ", absl::string_view(status.error_message()).substr(0, kErrorMessageBytesMax)));
 }
 
-GrpcCaller::GrpcCaller(std::string namespace_name, absl::Duration timeout, CallObserver observer)
-    : namespace_name_(std::move(namespace_name)), timeout_(timeout), observer_(std::move(observer)) {}
+GrpcCaller::GrpcCaller(std::shared_ptr<grpc::Channel> channel, std::string namespace_name, absl::Duration timeout,
+                       CallObserver observer)
+    : channel_(std::move(channel)),
+      namespace_name_(std::move(namespace_name)),
+      timeout_(timeout),
+      observer_(std::move(observer)) {}
 
 absl::Status GrpcCaller::Call(absl::string_view method, absl::string_view doing,
                               absl::FunctionRef<grpc::Status(grpc::ClientContext*)> rpc) const {
@@ -24,6 +29,11 @@ absl::Status GrpcCaller::Call(absl::string_view method, absl::string_view doing,
   SetNamespace(&context);
   const absl::Time begin = absl::Now();
   context.set_deadline(absl::ToChronoTime(begin + timeout_));
+  // gRPC works at a connection only while somebody waits for something. Calls that fail at once for want of one would
+  // not bring it about either: it took 5 s, the period of gRPC's own stand-in for a waiter.
+  if (channel_->GetState(/*try_to_connect=*/true) != GRPC_CHANNEL_READY) {
+    channel_->WaitForConnected(absl::ToChronoTime(begin + std::min(timeout_, kConnectTimeout)));
+  }
   absl::Status status = ToStatus(rpc(&context), doing);
   Observe(method, status, absl::Now() - begin);
   return status;

@@ -1,12 +1,14 @@
-// GrpcCaller: what all calls to containerd share. The namespace they are made in, their deadline, the observer, and the
-// answer as an absl::Status.
+// GrpcCaller: what all calls to containerd share. The connection, the namespace they are made in, their deadline, the
+// observer, and the answer as an absl::Status.
 #ifndef MAYFLY_WORKER_CONTAINERD_GRPC_CALLER_H_
 #define MAYFLY_WORKER_CONTAINERD_GRPC_CALLER_H_
 
+#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/functional/function_ref.h"
@@ -24,6 +26,9 @@ using CallObserver = std::function<void(absl::string_view method, const absl::St
 // Longest message kept of an error. Runtimes quote their whole log in it.
 inline constexpr size_t kErrorMessageBytesMax = 4096;
 
+// How long a call waits for a connection that is not there yet, or no longer.
+inline constexpr absl::Duration kConnectTimeout = absl::Seconds(1);
+
 // The same code, and "DOING: MESSAGE".
 absl::Status ToStatus(const grpc::Status& status, absl::string_view doing);
 
@@ -31,9 +36,11 @@ absl::Status ToStatus(const grpc::Status& status, absl::string_view doing);
 class GrpcCaller {
  public:
   // `observer` may be empty.
-  GrpcCaller(std::string namespace_name, absl::Duration timeout, CallObserver observer);
+  GrpcCaller(std::shared_ptr<grpc::Channel> channel, std::string namespace_name, absl::Duration timeout,
+             CallObserver observer);
 
-  // Runs `rpc`, which blocks for the answer, with a context made ready for it.
+  // Runs `rpc`, which blocks for the answer, with a context made ready for it. Without a connection it first waits for
+  // one, for at most kConnectTimeout.
   //
   //   absl::Status status = caller.Call("tasks.Start", "starting task 3f2a", [&](grpc::ClientContext* context) {
   //     return stub->Start(context, request, &response);
@@ -48,6 +55,7 @@ class GrpcCaller {
   const std::string& namespace_name() const { return namespace_name_; }
 
  private:
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::string namespace_name_;
   const absl::Duration timeout_;
   const CallObserver observer_;

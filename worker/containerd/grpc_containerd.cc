@@ -46,6 +46,7 @@ constexpr absl::string_view kRuntimeOptionsTypeUrl = "runtimeoptions.v1.Options"
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   constexpr int kFirstBackoffMillis = 100;
+  constexpr int kConnectionAttemptMillis = 5'000;
   const int backoff_max_millis = static_cast<int>(absl::ToInt64Milliseconds(GrpcContainerd::kReconnectBackoffMax));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMessageBytesMax));
@@ -53,7 +54,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   // A pool shared through the process would make two clients of one address share a connection and its backoff.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMillis);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstBackoffMillis);
+  // Despite its name: how long an attempt may take, until containerd has greeted.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectionAttemptMillis);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, backoff_max_millis);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
@@ -102,14 +104,16 @@ absl::Status OkIfNotFound(absl::Status status) {
 }  // namespace
 
 struct GrpcContainerd::Stubs {
-  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
-      : containers(containers::Containers::NewStub(channel)),
+  explicit Stubs(std::shared_ptr<grpc::Channel> to)
+      : channel(std::move(to)),
+        containers(containers::Containers::NewStub(channel)),
         content(content::Content::NewStub(channel)),
         images(images::Images::NewStub(channel)),
         snapshots(snapshots::Snapshots::NewStub(channel)),
         tasks(tasks::Tasks::NewStub(channel)),
         version(version::Version::NewStub(channel)) {}
 
+  const std::shared_ptr<grpc::Channel> channel;
   const std::unique_ptr<containers::Containers::Stub> containers;
   const std::unique_ptr<content::Content::Stub> content;
   const std::unique_ptr<images::Images::Stub> images;
@@ -119,8 +123,8 @@ struct GrpcContainerd::Stubs {
 };
 
 GrpcContainerd::GrpcContainerd(Options options)
-    : caller_(std::move(options.namespace_name), options.call_timeout, std::move(options.observer)),
-      stubs_(std::make_unique<const Stubs>(MakeChannel(options.address))) {}
+    : stubs_(std::make_unique<const Stubs>(MakeChannel(options.address))),
+      caller_(stubs_->channel, std::move(options.namespace_name), options.call_timeout, std::move(options.observer)) {}
 
 GrpcContainerd::~GrpcContainerd() = default;
 

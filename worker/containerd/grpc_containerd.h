@@ -8,7 +8,8 @@
 //   absl::Status reachable = containerd.Ping();
 //
 // The constructor does not connect: the first call does, and after containerd has been away a call at most
-// kReconnectBackoffMax later finds it again. Calls never wait for a connection; without one they are Unavailable.
+// kReconnectBackoffMax later finds it again. A call without a connection waits for one for at most kConnectTimeout, and
+// is then Unavailable.
 //
 // Safe from any thread. All TaskWaits must be destroyed before it.
 #ifndef MAYFLY_WORKER_CONTAINERD_GRPC_CONTAINERD_H_
@@ -73,8 +74,8 @@ class GrpcContainerd : public Containerd {
   // Whether containerd says that the task's init is running.
   bool IsRunning(absl::string_view id) const;
 
-  const GrpcCaller caller_;
   const std::unique_ptr<const Stubs> stubs_;
+  const GrpcCaller caller_;
 };
 
 }  // namespace mayfly::worker

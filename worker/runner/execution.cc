@@ -6,10 +6,13 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "worker/runner/file_listing.h"
 #include "worker/runner/file_sender.h"
+#include "worker/runner/frame_codec.h"
 #include "worker/runner/job_files.h"
 #include "worker/runner/program_identity.h"
 #include "worker/runner/program_pump.h"

@@ -29,6 +29,7 @@ struct FileListing {
 
 // Bounds of one walk, whatever the program has left behind.
 inline constexpr int kEntriesVisitedMax = 10'000;
+inline constexpr int kDepthMax = 32;  // directories below one another
 
 // Walks the workspace without following links or entering directories in which nothing can match. Directories are not
 // listed themselves. At most `files_max` files; at most kEntriesVisitedMax entries and directories kDepthMax deep are

@@ -14,14 +14,11 @@
 
 namespace mayfly::runner {
 
-// Directories below one another that are read or written, at most.
-inline constexpr int kDepthMax = 32;
-
 // The workspace itself; `path` is absolute and the operator's.
 absl::StatusOr<UniqueFd> OpenWorkspace(const std::string& path);
 
-// InvalidArgument unless `path` is relative, without empty, "." and ".." parts and NULs, and within kPathBytesMax
-// and kDepthMax.
+// InvalidArgument unless `path` is relative, without empty, "." and ".." parts and NULs, and within
+// kPathBytesMax.
 absl::Status CheckRelativePath(absl::string_view path);
 
 // The directory `path` below the directory `root`; `root` itself when `path` is empty. With `create`, directories that
