@@ -227,10 +227,8 @@ TEST_F(ExecutionTest, CollectingFilesIsBounded) {
   UseManualClock();
   SetGuestFrames(StartedFrame() + ExitedFrame(0) + FileHeaderFrame("a", 100) + FileDataFrame("half"), true);
   const auto sink = worker().Run("");
-  ASSERT_TRUE(sink->AwaitStarted());
-  clock_.Advance(absl::Seconds(29));
-  while (sink->events().size() < 2) sink->AwaitStdout(0);  // the file's part
-  Advance(*sink, absl::Seconds(31));
+  ASSERT_TRUE(sink->AwaitEvents(2)) << "started and a part of the file";
+  Advance(*sink, absl::Seconds(30));
   const ExecutionResult result = ResultOf(*sink);
   EXPECT_EQ(result.termination(), mayfly::v1::TERMINATION_EXITED);
   ASSERT_EQ(result.files_size(), 1);
@@ -314,7 +312,7 @@ TEST_F(ExecutionTest, TheWallLimitCountsFromTheProgramsStart) {
   absl::Notification start;
   worker().fake().SetGuest([&](FakeGuest& guest) {
     if (!guest.Ready() || !guest.ReadJob()) return;
-    start.WaitForNotification();
+    start.WaitForNotificationWithTimeout(absl::Seconds(30));
     if (guest.Started()) guest.Exit(0);
   });
   const auto sink = worker().Run("");
@@ -379,7 +377,7 @@ TEST_F(ExecutionTest, CancelledWhileTheProgramStarts) {
 TEST_F(ExecutionTest, CancelledAfterTheProgramsEnd) {
   SetGuestFrames(StartedFrame() + ExitedFrame(5) + FileHeaderFrame("a", 100) + FileDataFrame("half"), true);
   const auto sink = worker().Run("");
-  while (sink->events().size() < 2) sink->AwaitStdout(0);
+  ASSERT_TRUE(sink->AwaitEvents(2)) << "started and a part of the file";
   sink->Cancel();
   const ExecutionResult result = ResultOf(*sink);
   EXPECT_EQ(result.termination(), mayfly::v1::TERMINATION_EXITED);
@@ -412,6 +410,7 @@ TEST_F(ExecutionTest, HeartbeatsComeInRealTime) {
 // ---- Sandboxes that fail.
 
 TEST_F(ExecutionTest, SandboxDiesWithoutAWord) {
+  UseManualClock();  // so that there is time for how it ended, however busy the machine is
   worker().fake().SetGuest([](FakeGuest& guest) {
     if (!guest.Ready() || !guest.ReadJob()) return;
     guest.SendRaw(StartedFrame() + OutputFrame(1, "before"));
@@ -542,7 +541,7 @@ TEST_F(ExecutionTest, ContainerdRestartsDuringAnExecution) {
   absl::Notification restarted;
   worker().fake().SetGuest([&](FakeGuest& guest) {
     if (!guest.Ready() || !guest.ReadJob() || !guest.Started()) return;
-    restarted.WaitForNotification();
+    restarted.WaitForNotificationWithTimeout(absl::Seconds(30));
     guest.Output(1, "after");
     guest.Exit(7);
   });
@@ -562,7 +561,7 @@ TEST_F(ExecutionTest, SandboxDiesAfterContainerdRestarted) {
   absl::Notification restarted;
   worker().fake().SetGuest([&](FakeGuest& guest) {
     if (!guest.Ready() || !guest.ReadJob() || !guest.Started()) return;
-    restarted.WaitForNotification();
+    restarted.WaitForNotificationWithTimeout(absl::Seconds(30));
     guest.Die(1);
   });
   const auto sink = worker().Run("");

@@ -82,6 +82,10 @@ bool RecordingSink::AwaitStarted() const {
   return Await([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return Count(ExecuteEvent::kStarted) > 0; });
 }
 
+bool RecordingSink::AwaitEvents(size_t events) const {
+  return Await([=, this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return events_.size() >= events; });
+}
+
 bool RecordingSink::AwaitHeartbeats(int heartbeats) const {
   return Await([=, this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return Count(ExecuteEvent::kHeartbeat) >= heartbeats; });
 }

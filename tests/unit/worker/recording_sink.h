@@ -35,7 +35,7 @@ class RecordingSink : public EventSink {
   void Send(mayfly::v1::ExecuteEvent event) override;
   void Finish(std::deque<mayfly::v1::ExecuteEvent> last) override;
   void Fail(const grpc::Status& status) override;
-  void AwaitDelivered(absl::Duration timeout) override {}
+  void AwaitDelivered(absl::Duration /*timeout*/) override {}
 
   // The reader takes so many events more.
   void Take(int events);
@@ -44,6 +44,7 @@ class RecordingSink : public EventSink {
 
   // Each blocks until it is so; false when that takes longer than the tests' patience.
   bool AwaitStarted() const;
+  bool AwaitEvents(size_t events) const;  // so many, or more
   bool AwaitHeartbeats(int heartbeats) const;
   bool AwaitStdout(size_t bytes) const;  // so many, or more
   bool AwaitEnd() const;
