@@ -6,6 +6,24 @@
 namespace mayfly::policy {
 namespace {
 
+// Node keeps what a full pipe does not take for later, and process.exit() drops it. With writes that wait, what a
+// program wrote is out before anything else happens, as it is with files. The streams stay as lazy as they are.
+constexpr absl::string_view kNodeStdioPath = "/.mayfly/node_stdio.cjs";
+constexpr absl::string_view kNodeStdio = R"js('use strict';
+for (const name of ['stdout', 'stderr']) {
+  const lazy = Object.getOwnPropertyDescriptor(process, name);
+  Object.defineProperty(process, name, {
+    ...lazy,
+    get() {
+      Object.defineProperty(process, name, lazy);
+      const stream = process[name];
+      stream._handle?.setBlocking?.(true);
+      return stream;
+    },
+  });
+}
+)js";
+
 // Every program's environment. An allow-list: what is not here or in a profile, the program does not see.
 EnvMap BaseEnv() {
   return {
@@ -29,14 +47,20 @@ const std::vector<LanguageProfile>& Profiles() {
            {"PYTHONUNBUFFERED", "1"},
            // Importing an input file must not leave a __pycache__ that output globs like ** then match.
            {"PYTHONDONTWRITEBYTECODE", "1"},
-       }},
-      {"javascript", "main.js", "/usr/bin/node", {}},
-      {"bash", "main.sh", "/bin/bash", {}},
+       },
+       {}},  // not -I: sys.path[0] must be the workspace, where input files are
+      {"javascript", "main.js", "/usr/bin/node", {}, {"--require", kNodeStdioPath}},
+      {"bash", "main.sh", "/bin/bash", {}, {}},  // it reads no start-up files for a script
   };
   return *kProfiles;
 }
 
 }  // namespace
+
+const std::vector<SupportFile>& SupportFiles() {
+  static const auto* const kFiles = new std::vector<SupportFile>{{kNodeStdioPath, kNodeStdio}};
+  return *kFiles;
+}
 
 const LanguageProfile* FindLanguageProfile(absl::string_view language) {
   for (const LanguageProfile& profile : Profiles()) {
@@ -47,12 +71,12 @@ const LanguageProfile* FindLanguageProfile(absl::string_view language) {
 
 std::vector<std::string> ProgramArgv(const LanguageProfile& profile, absl::string_view interpreter,
                                      const std::vector<std::string>& args) {
-  // No flags: not -I for Python (sys.path[0] must be the workspace, where input files are), and none for bash, which
-  // reads no start-up files for a script. The main file is absolute: every interpreter here ends its own options at
-  // the first operand, so an argument like "-c" or "--help" that follows it is the program's.
+  // The main file is absolute: every interpreter here ends its own options at the first operand, so an argument like
+  // "-c" or "--help" that follows it is the program's.
   std::vector<std::string> argv;
-  argv.reserve(args.size() + 2);
+  argv.reserve(args.size() + profile.flags.size() + 2);
   argv.emplace_back(interpreter.empty() ? profile.default_interpreter : interpreter);
+  for (absl::string_view flag : profile.flags) argv.emplace_back(flag);
   argv.push_back(absl::StrCat(kWorkspacePath, "/", profile.main_file));
   argv.insert(argv.end(), args.begin(), args.end());
   return argv;

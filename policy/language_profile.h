@@ -24,7 +24,15 @@ struct LanguageProfile {
   absl::string_view main_file;            // in the workspace: "main.py"
   absl::string_view default_interpreter;  // absolute path in the image
   std::vector<std::pair<absl::string_view, absl::string_view>> env;  // beside what every program gets
+  std::vector<absl::string_view> flags;                              // of the interpreter, before the main file
 };
+
+// A file that profiles need in the sandbox beside the runner, part of the read-only root.
+struct SupportFile {
+  absl::string_view path;  // absolute, in the sandbox
+  absl::string_view content;
+};
+const std::vector<SupportFile>& SupportFiles();
 
 // nullptr when there is no such language. Lives as long as the process.
 const LanguageProfile* FindLanguageProfile(absl::string_view language);

@@ -37,10 +37,11 @@ json Rlimit(absl::string_view type, int64_t value) {
 }
 
 json Capabilities() {
-  // What PID 1 needs, and no more: to become the program's user (also while it writes the program's files) and to kill it. Execution of the
+  // What PID 1 needs, and no more: to become the program's user (also while it writes the program's files), to
+  // take every capability out of the program's bounding set, and to kill it. Execution of the
   // program drops them all: it has another uid, and no_new_privs. Inheritable and ambient sets, which would survive
   // that, stay empty.
-  const std::vector<std::string> needed = {"CAP_KILL", "CAP_SETGID", "CAP_SETUID"};
+  const std::vector<std::string> needed = {"CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID"};
   return {{"bounding", needed},
           {"effective", needed},
           {"permitted", needed},

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "daemon/allocator.h"
 #include "daemon/command_line.h"
 #include "daemon/config_file.h"
 #include "daemon/grpc_listener.h"
@@ -120,6 +121,7 @@ int Serve(const ServerConfig& config) {
 }
 
 int Main(int argc, char** argv) {
+  daemon::ReturnFreeMemory();
   daemon::BlockShutdownSignals();
   grpc_init();  // held to the end: gRPC 1.51 can take 10 s to shut down with its last object
   int exit_code = daemon::kExitOk;

@@ -155,9 +155,9 @@ void Execution::EndBy(KillCause cause) {
 void Execution::SendPending() {
   while (!pending_.empty() && sink_->ready()) {
     pending_bytes_ -= pending_.front().output().data().size();
+    last_event_ = clock_();
     sink_->Send(std::move(pending_.front()));
     pending_.pop_front();
-    last_event_ = clock_();
   }
 }
 
@@ -165,8 +165,8 @@ void Execution::SendHeartbeat() {
   if (!sink_->ready() || !pending_.empty()) return;
   ExecuteEvent event;
   event.mutable_heartbeat();
-  sink_->Send(std::move(event));
   last_event_ = clock_();
+  sink_->Send(std::move(event));
 }
 
 void Execution::FeedJob() {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/allocator.h"
 #include "daemon/command_line.h"
 #include "daemon/config_file.h"
 #include "daemon/grpc_listener.h"
@@ -110,6 +111,7 @@ int Serve(const WorkerConfig& config, const TemplateMap& templates) {
 }
 
 int Main(int argc, char** argv) {
+  daemon::ReturnFreeMemory();
   daemon::BlockShutdownSignals();
   grpc_init();  // held to the end: gRPC 1.51 can take 10 s to shut down with its last object
   // Bytes from sandboxes are parsed here: what is wrong with them becomes evidence, not lines on stderr.

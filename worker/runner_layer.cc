@@ -1,12 +1,14 @@
 #include "worker/runner_layer.h"
 
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "policy/language_profile.h"
 #include "policy/oci_spec.h"
 
 namespace mayfly::worker {
@@ -20,6 +22,18 @@ constexpr size_t kOptionsBytesMax = 4095;
 
 absl::Status Failed(absl::string_view what, const fs::path& path, const std::error_code& error) {
   return absl::UnavailableError(absl::StrCat(what, " ", path.string(), ": ", error.message()));
+}
+
+absl::Status WriteSupportFile(const std::string& dir, const policy::SupportFile& file) {
+  const fs::path path = absl::StrCat(dir, file.path);
+  std::error_code error;
+  fs::remove(path, error);
+  std::ofstream out(path, std::ios::binary);
+  out << file.content;
+  out.close();
+  if (!out) return absl::UnavailableError(absl::StrCat("writing ", path.string()));
+  fs::permissions(path, fs::perms(0444), error);
+  return error ? Failed("chmod", path, error) : absl::OkStatus();
 }
 
 }  // namespace
@@ -41,6 +55,10 @@ absl::StatusOr<RunnerLayer> RunnerLayer::Create(const std::string& dir, const st
   if (error) return Failed("chmod", fresh, error);
   fs::rename(fresh, target, error);
   if (error) return Failed("renaming", fresh, error);
+  for (const policy::SupportFile& file : policy::SupportFiles()) {
+    absl::Status written = WriteSupportFile(dir, file);
+    if (!written.ok()) return written;
+  }
   return RunnerLayer(dir);
 }
 

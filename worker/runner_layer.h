@@ -1,5 +1,5 @@
-// RunnerLayer puts the runner into any image: a directory that holds nothing but the runner, laid over the image's
-// read-only layers as one more read-only layer.
+// RunnerLayer puts the runner, and the few files that interpreters are started with, into any image: a directory that
+// holds nothing else, laid over the image's read-only layers as one more read-only layer.
 //
 // The image stays as it is, and the sandbox needs no bind mount from the host. (A bind mount would need a mount point,
 // which a read-only root cannot be given.)
@@ -18,7 +18,7 @@ namespace mayfly::worker {
 class RunnerLayer {
  public:
   // Makes (or renews) the layer in `dir`, which containerd's shims must see at the same path, with a copy of the binary
-  // `runner` at policy::kRunnerPath. Requires that no sandbox uses the layer.
+  // `runner` at policy::kRunnerPath, and policy::SupportFiles(). Requires that no sandbox uses the layer.
   static absl::StatusOr<RunnerLayer> Create(const std::string& dir, const std::string& runner);
 
   // The mounts of a read-only view of an image, with this layer on top. Unimplemented when the snapshotter gives

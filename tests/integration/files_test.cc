@@ -185,14 +185,14 @@ TEST_F(FilesTest, Case30_HostileNamesGiveAWellFormedAnswer) {
   request.add_output_globs("**");
   const Outcome outcome = Execute(request);
   ASSERT_TRUE(Exited(outcome, 0));
-  const v1::OutputFile* odd = outcome.Listed("\\xc3.txt");
+  const v1::OutputFile* odd = outcome.Listed("\\xC3.txt");
   ASSERT_NE(odd, nullptr) << "listed, its name escaped as \\xNN";
   EXPECT_EQ(odd->omission(), v1::OMISSION_NAME);
   for (const char* path : {"new\nline.txt", "quote\".txt", "-rf.txt", "\xe2\x98\x95.txt", " .txt", "*.txt"}) {
     ASSERT_TRUE(outcome.files.contains(path)) << path;
     EXPECT_EQ(outcome.files.at(path), "x") << path;
   }
-  EXPECT_NE(outcome.Listed("back\\x5cslash.txt"), nullptr) << "a backslash is escaped, too";
+  EXPECT_NE(outcome.Listed("back\\x5Cslash.txt"), nullptr) << "a backslash is escaped, too";
   EXPECT_TRUE(outcome.files.contains(std::string(251, 'a') + ".txt"));
 }
 

@@ -10,7 +10,20 @@
 namespace mayfly::runner {
 namespace {
 
+// Above every capability there is or may come to be.
+constexpr int kCapabilitiesEnd = 64;
+
 constexpr uid_t kKeep = static_cast<uid_t>(-1);
+
+// While the effective set still has CAP_SETPCAP.
+absl::Status DropBoundingSet() {
+  for (int capability = 0; capability < kCapabilitiesEnd; ++capability) {
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
+    if (errno == EINVAL) return absl::OkStatus();  // beyond the last one
+    return absl::ErrnoToStatus(errno, "dropping the bounding set of capabilities");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status DropCapabilities() {
   // Old kernels have no ambient set: nothing to clear then.
@@ -39,6 +52,8 @@ absl::Status ResumeRoot() {
 }
 
 absl::Status BecomeForGood(ProgramIdentity identity) {
+  absl::Status dropped = DropBoundingSet();
+  if (!dropped.ok()) return dropped;
   if (setgroups(0, nullptr) != 0) return absl::ErrnoToStatus(errno, "leaving the supplementary groups");
   if (setresgid(identity.gid, identity.gid, identity.gid) != 0) {
     return absl::ErrnoToStatus(errno, "becoming the program's group");
@@ -46,7 +61,7 @@ absl::Status BecomeForGood(ProgramIdentity identity) {
   if (setresuid(identity.uid, identity.uid, identity.uid) != 0) {
     return absl::ErrnoToStatus(errno, "becoming the program's user");
   }
-  absl::Status dropped = DropCapabilities();
+  dropped = DropCapabilities();
   if (!dropped.ok()) return dropped;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return absl::ErrnoToStatus(errno, "setting no_new_privs");
   return absl::OkStatus();

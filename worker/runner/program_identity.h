@@ -1,4 +1,4 @@
-// Who the runner is to the kernel: root with CAP_SETUID, CAP_SETGID and CAP_KILL, or the program's user.
+// Who the runner is to the kernel: root with CAP_SETUID, CAP_SETGID, CAP_SETPCAP and CAP_KILL, or the program's user.
 //
 // The runner never touches the workspace as root. It writes input files and reads output files as the user that the
 // program has, so whatever paths or files it is led to, it can do no more there than the program itself could. It also
@@ -24,8 +24,7 @@ absl::Status AssumeIdentity(ProgramIdentity identity);
 // Undoes AssumeIdentity.
 absl::Status ResumeRoot();
 
-// Becomes the program's user for good: all ids, no supplementary groups, no capability in any set the kernel lets go
-// of, no_new_privs.
+// Becomes the program's user for good: all ids, no supplementary groups, no capability in any set, no_new_privs.
 absl::Status BecomeForGood(ProgramIdentity identity);
 
 }  // namespace mayfly::runner

@@ -32,15 +32,15 @@ std::string Worker(const std::string& template_lines = "") {
          "containerd:\n"                                      // 2
          "  address: unix:/run/containerd/containerd.sock\n"  // 3
          "runner: /opt/mayfly/runner\n"                       // 4
-         "fifo_dir: /run/mayfly/fifo\n"                       // 5
-         "runtimes:\n"                                        // 6
+         "fifo_dir: /run/mayfly/fifo\nlayer_dir: /run/mayfly/layer\n"
+         "runtimes:\n"                                        // 7
          "  - {name: runsc, containerd_runtime: io.containerd.runc.v2}\n"
-         "templates:\n"            // 8
-         "  - name: python\n"      // 9
-         "    language: python\n"  // 10
-         "    runtime: runsc\n"    // 11
+         "templates:\n"            // 9
+         "  - name: python\n"      // 10
+         "    language: python\n"  // 11
+         "    runtime: runsc\n"    // 12
          "    image: python@sha256:" +
-         kDigest + "\n" + template_lines;  // 13
+         kDigest + "\n" + template_lines;  // 14
 }
 
 std::string ErrorOf(const std::string& yaml, google::protobuf::Message* config) {
@@ -160,18 +160,18 @@ TEST(ConfigFile, ExplainsWhatIsWrongWithAValue) {
 
 TEST(ConfigFile, NamesThePathOfANestedKey) {
   EXPECT_EQ(WorkerError(Worker("    memory: 12MiB\n")),
-            "c.yaml:13: templates[0].memory: \"12MiB\" is not in the range 64MiB to 1TiB");
+            "c.yaml:14: templates[0].memory: \"12MiB\" is not in the range 64MiB to 1TiB");
   EXPECT_EQ(WorkerError(Worker("    cpus: 0.01\n")),
-            "c.yaml:13: templates[0].cpus: \"0.01\" is not in the range 0.05 to 1024");
-  EXPECT_EQ(WorkerError(Worker("    cpus: .nan\n")), "c.yaml:13: templates[0].cpus: \".nan\" is not a number");
+            "c.yaml:14: templates[0].cpus: \"0.01\" is not in the range 0.05 to 1024");
+  EXPECT_EQ(WorkerError(Worker("    cpus: .nan\n")), "c.yaml:14: templates[0].cpus: \".nan\" is not a number");
   EXPECT_EQ(WorkerError(Worker("    defaults:\n      wall_time: 1ms\n")),
-            "c.yaml:14: templates[0].defaults.wall_time: \"1ms\" is not in the range 10ms to 24h");
+            "c.yaml:15: templates[0].defaults.wall_time: \"1ms\" is not in the range 10ms to 24h");
   EXPECT_EQ(WorkerError(Worker("    defaults: 10s\n")),
-            "c.yaml:13: templates[0].defaults: must be a mapping of keys to values");
-  EXPECT_EQ(WorkerError(Worker("    env: [a]\n")), "c.yaml:13: templates[0].env: must be a mapping of names to values");
-  EXPECT_EQ(WorkerError(Worker("    env: {A: 1, A: 2}\n")), "c.yaml:13: templates[0].env.A: is there twice");
+            "c.yaml:14: templates[0].defaults: must be a mapping of keys to values");
+  EXPECT_EQ(WorkerError(Worker("    env: [a]\n")), "c.yaml:14: templates[0].env: must be a mapping of names to values");
+  EXPECT_EQ(WorkerError(Worker("    env: {A: 1, A: 2}\n")), "c.yaml:14: templates[0].env.A: is there twice");
   EXPECT_EQ(WorkerError(Worker("    env: {A: }\n")),
-            "c.yaml:13: templates[0].env: must map words to single values; quote an empty one");
+            "c.yaml:14: templates[0].env: must map words to single values; quote an empty one");
 }
 
 TEST(ConfigFile, RefusesAnImageByTag) {
@@ -179,7 +179,7 @@ TEST(ConfigFile, RefusesAnImageByTag) {
   yaml.replace(yaml.find("python@"), std::string::npos, "python:3.11\n");
   EXPECT_EQ(
       WorkerError(yaml),
-      "c.yaml:12: templates[0].image: \"python:3.11\" is not name@sha256:<64 hex digits>; a tag can change under a "
+      "c.yaml:13: templates[0].image: \"python:3.11\" is not name@sha256:<64 hex digits>; a tag can change under a "
       "running service, so only a digest is taken");
 }
 

@@ -29,6 +29,8 @@ TEST(LanguageProfile, ArgumentsReachTheProgramAsTheyAre) {
   const std::vector<std::string> args = {"", "-c", "--help", "$(id)", "a\nb", "--"};
   EXPECT_THAT(ProgramArgv(*FindLanguageProfile("python"), "", args),
               ElementsAre("/usr/bin/python3", "/workspace/main.py", "", "-c", "--help", "$(id)", "a\nb", "--"));
+  EXPECT_THAT(ProgramArgv(*FindLanguageProfile("javascript"), "", {"--version"}),
+              ElementsAre("/usr/bin/node", "--require", "/.mayfly/node_stdio.cjs", "/workspace/main.js", "--version"));
   EXPECT_THAT(ProgramArgv(*FindLanguageProfile("bash"), "/opt/bash", {}),
               ElementsAre("/opt/bash", "/workspace/main.sh"));
 }

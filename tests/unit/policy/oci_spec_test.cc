@@ -60,7 +60,7 @@ TEST(OciSpec, NoNewPrivilegesAndFewCapabilities) {
   const json& capabilities = process["capabilities"];
   for (const char* set : {"bounding", "effective", "permitted"}) {
     EXPECT_THAT(capabilities[set].get<std::vector<std::string>>(),
-                UnorderedElementsAre("CAP_KILL", "CAP_SETGID", "CAP_SETUID"))
+                UnorderedElementsAre("CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID"))
         << set;
   }
   for (const char* set : {"inheritable", "ambient"}) {  // what would survive the runner's setuid and exec

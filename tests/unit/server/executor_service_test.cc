@@ -47,12 +47,12 @@ TEST(ExecutorServiceTest, WithoutAWorkerEverythingIsUnavailable) {
 TEST(ExecutorServiceTest, UnknownTemplate) {
   ServerUnderTest server;
   ExecuteRequest request = server.MakeRequest();
-  request.set_template_("ruby\n\xff");
+  request.set_template_("ruby\n\x7f");
   const Answer answer = server.Execute(request);
   EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_TRUE(answer.events.empty());
   EXPECT_EQ(Reason(answer.status), "TEMPLATE_NOT_FOUND");
-  EXPECT_EQ(answer.status.error_message(), "template: there is no \"ruby\\n\\xff\"; there is python");
+  EXPECT_EQ(answer.status.error_message(), "template: there is no \"ruby\\n\\x7f\"; there is python");
 }
 
 struct Case {

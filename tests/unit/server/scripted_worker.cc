@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "grpc/grpc.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 
@@ -14,6 +15,10 @@ using mayfly::v1::ExecuteEvent;
 
 // Far beyond anything but a bug, on the busiest machine.
 constexpr absl::Duration kPatience = absl::Seconds(30);
+
+// Without a reference that is never given back, the last gRPC object of a test takes the library down with it, and gRPC
+// 1.51 then now and then waits 10 s for a thread of its own.
+[[maybe_unused]] const bool kLibraryKept = (grpc_init(), true);
 
 }  // namespace
 
@@ -92,6 +97,7 @@ ScriptedWorker::ScriptedWorker(bool running)
   python->set_name("python");
   python->set_language("python");
   python->set_main_file("main.py");
+  python->set_workspace_bytes(64 << 20);
   python->mutable_default_limits()->mutable_wall_time()->set_seconds(10);
   python->mutable_default_limits()->set_output_bytes(1 << 20);
   python->mutable_default_limits()->set_file_bytes(1 << 20);

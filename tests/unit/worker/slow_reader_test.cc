@@ -46,8 +46,9 @@ class SlowReaderTest : public ::testing::Test {
   }
 
   static ExecutionResult ResultOf(const RecordingSink& sink) {
+    const auto result = sink.result();
     ExpectWellFormed(sink.events());
-    return *sink.result();
+    return result.value_or(ExecutionResult());
   }
 
   static int64_t BytesIn(const std::vector<mayfly::v1::ExecuteEvent>& events) {
