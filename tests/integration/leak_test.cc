@@ -33,7 +33,7 @@ class LeakTest : public StackTest {
     Concurrently(2, [](int) { Execute(Program("python", "1")); });
     Execute(Program("javascript", "1"));
     absl::SleepFor(absl::Seconds(2));
-    before_ = CountStack();
+    before_ = CountIdleStack();
     for (const pid_t pid : daemons_) descriptors_.push_back(OpenDescriptors(pid));
   }
 

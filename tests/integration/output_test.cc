@@ -68,7 +68,7 @@ TEST_F(OutputTest, Case03_EndlessOutputMeetsItsLimitExactly) {
   ASSERT_TRUE(server > 0 && worker > 0) << "nobody listens on a metrics port";
   ASSERT_TRUE(Ended(Execute(ProgramFile("yes.sh")), v1::TERMINATION_OUTPUT_LIMIT));
   const int64_t server_before = ResidentBytes(server), worker_before = ResidentBytes(worker);
-  const StackCounts before = CountStack();
+  const StackCounts before = CountIdleStack();
   Concurrently(
       20,
       [&](int) {

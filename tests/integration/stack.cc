@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "tests/integration/command.h"
+#include "tests/integration/metrics_page.h"
 #include "tests/integration/service.h"
 
 namespace mayfly::test {
@@ -146,6 +147,19 @@ StackCounts CountStack() {
   counts["cgroups"] = Cgroups(cgroup);
   counts["processes"] = Processes({run_dir, state_dir, ContainerdSocket()});
   return counts;
+}
+
+StackCounts CountIdleStack() {
+  const std::string worker = RequiredEnv("MAYFLY_TEST_WORKER_METRICS");
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (!worker.empty() && FetchMetrics(worker).Sum("mayfly_worker_in_flight") > 0) {
+    if (absl::Now() > deadline) {
+      ADD_FAILURE() << "the worker is still busy after 30 s";
+      break;
+    }
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  return CountStack();
 }
 
 ::testing::AssertionResult SettlesTo(const StackCounts& before, absl::Duration at_most) {

@@ -1,6 +1,6 @@
 // The stack under test, as the machine sees it: what it holds of containerd, mounts, cgroups, FIFOs and processes.
 //
-//   const StackCounts before = CountStack();
+//   const StackCounts before = CountIdleStack();
 //   ... executions ...
 //   EXPECT_TRUE(SettlesTo(before, absl::Seconds(10)));
 //
@@ -25,6 +25,10 @@ namespace mayfly::test {
 using StackCounts = std::map<std::string, std::set<std::string>>;
 
 StackCounts CountStack();
+
+// The same once no execution holds a sandbox, not even one that is being torn down: what a test starts from. Fails the
+// test when that takes more than 30 s.
+StackCounts CountIdleStack();
 
 // True once every kind has as many members as in `before`; false, with the surplus named, when that takes longer.
 // Counts are compared, not names: a warm pool may have replaced its sandboxes.

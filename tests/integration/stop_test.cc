@@ -18,7 +18,7 @@ class StopTest : public StackTest {
     if (HasFatalFailure()) return;
     // Earlier tests' sandboxes may still be on their way out.
     absl::SleepFor(absl::Seconds(1));
-    before_ = CountStack();
+    before_ = CountIdleStack();
     running_ = RunningTasks().size();
   }
 

@@ -270,12 +270,16 @@ absl::Status GrpcContainerd::DeleteTask(absl::string_view id) {
   tasks::DeleteTaskRequest request;
   request.set_container_id(std::string(id));
   tasks::DeleteResponse response;
-  absl::Status status =
-      caller_.Call("tasks.Delete", absl::StrCat("deleting task ", id),
-                   [&](grpc::ClientContext* context) { return stubs_->tasks->Delete(context, request, &response); });
+  const auto call = [&] {
+    return caller_.Call("tasks.Delete", absl::StrCat("deleting task ", id), [&](grpc::ClientContext* context) {
+      return stubs_->tasks->Delete(context, request, &response);
+    });
+  };
+  absl::Status status = call();
   // containerd 1.6 says Unknown for "cannot delete a running process", and for whatever else a runtime may fail with.
-  if (status.code() == absl::StatusCode::kUnknown && IsRunning(id)) {
-    return absl::FailedPreconditionError(status.message());
+  if (status.code() == absl::StatusCode::kUnknown) {
+    if (IsRunning(id)) return absl::FailedPreconditionError(status.message());
+    status = call();  // it may have ended just after the first call
   }
   return OkIfNotFound(status);
 }

@@ -21,10 +21,10 @@ namespace {
 constexpr absl::Duration kPatience = absl::Seconds(30);
 constexpr int kUid = 65534;
 
-// As in a sandbox: a tmpfs that belongs to the program, root with three capabilities, no_new_privs.
+// As in a sandbox: a tmpfs that belongs to the program, root with four capabilities, no_new_privs.
 constexpr char kInNamespaces[] =
     "mount -t tmpfs -o uid=65534,gid=65534,mode=0755 tmpfs \"$1\" && "
-    "exec setpriv --bounding-set=-all,+setuid,+setgid,+kill --inh-caps=-all --no-new-privs -- \"$2\"";
+    "exec setpriv --bounding-set=-all,+setuid,+setgid,+setpcap,+kill --inh-caps=-all --no-new-privs -- \"$2\"";
 
 void AddFrame(const v1::ToRunner& frame, std::string* stream) {
   EXPECT_TRUE(AppendFrame(frame, stream).ok());

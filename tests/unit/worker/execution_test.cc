@@ -282,6 +282,7 @@ TEST_F(ExecutionTest, OneByteTooManyAndGone) {
   EXPECT_EQ(sink->stdout_data(), "1234567890");
   EXPECT_EQ(result.stdout().total(), 11);
   EXPECT_EQ(result.files_size(), 0);
+  for (const ExecuteEvent& event : sink->events()) EXPECT_FALSE(event.has_file());
 }
 
 TEST_F(ExecutionTest, TimedOutKeepsWhatWasWritten) {

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,13 +26,29 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kPeriod = absl::Milliseconds(5);
 
+// With a snapshotter whose views the runner cannot be laid over.
+class BlockDeviceContainerd : public GrpcContainerd {
+ public:
+  using GrpcContainerd::GrpcContainerd;
+  absl::StatusOr<std::vector<RootfsMount>> ViewSnapshot(absl::string_view snapshotter, absl::string_view key,
+                                                        absl::string_view parent,
+                                                        const std::map<std::string, std::string>& labels) override {
+    const auto mounts = GrpcContainerd::ViewSnapshot(snapshotter, key, parent, labels);
+    if (!mounts.ok()) return mounts.status();
+    return std::vector<RootfsMount>{{"ext4", "/dev/mapper/snapshot-7", {"ro"}}};
+  }
+};
+
 class RootfsStoreTest : public ::testing::Test {
  protected:
-  RootfsStoreTest() {
+  RootfsStoreTest() { Connect<GrpcContainerd>(); }
+
+  template <typename Client>
+  void Connect() {
     GrpcContainerd::Options options;
     options.address = fake_.address();
     options.namespace_name = std::string(fakes::FakeContainerd::kNamespace);
-    containerd_ = std::make_unique<GrpcContainerd>(std::move(options));
+    containerd_ = std::make_unique<Client>(std::move(options));
   }
 
   // `image` for all templates.
@@ -141,6 +160,17 @@ TEST_F(RootfsStoreTest, StartsBeforeContainerd) {
   fake_.Start();
   EXPECT_TRUE(AwaitReadiness(true)) << store_->readiness();
   EXPECT_EQ(fake_.CountAll().views, 1);
+}
+
+// Fail closed: no sandbox without the runner's layer. And no view that nobody would remove.
+TEST_F(RootfsStoreTest, RefusesAViewThatCannotCarryTheRunner) {
+  Connect<BlockDeviceContainerd>();
+  Open(fake_.AddImage({.name = "python"}));
+  ASSERT_TRUE(Await([&] { return fake_.failpoints().Calls("snapshots.View") >= 2; }));
+  EXPECT_THAT(std::string(store_->readiness().message()), HasSubstr("first ext4"));
+  EXPECT_TRUE(absl::IsUnavailable(store_->Get(Python()).status()));
+  store_.reset();
+  EXPECT_EQ(fake_.CountAll().views, 0);
 }
 
 // A view that was made although containerd said it was not.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "policy/language_profile.h"
 #include "policy/oci_spec.h"
 #include "tests/unit/worker/temp_dir.h"
 
@@ -50,7 +51,14 @@ TEST_F(RunnerLayerTest, HoldsACopyThatEveryUserCanExecuteAndNobodyWrite) {
   EXPECT_EQ(Mode(copy), 0555u);
   EXPECT_EQ(Mode(layer_dir_), 0755u);
   EXPECT_EQ(Mode(std::filesystem::path(copy).parent_path()), 0755u);
-  EXPECT_EQ(TempDir::Entries(std::filesystem::path(copy).parent_path()), 1);
+  for (const policy::SupportFile& file : policy::SupportFiles()) {
+    EXPECT_EQ(Content(absl::StrCat(layer_dir_, file.path)), file.content);
+    EXPECT_EQ(Mode(absl::StrCat(layer_dir_, file.path)), 0444u);
+  }
+  // And nothing else.
+  EXPECT_EQ(TempDir::Entries(std::filesystem::path(copy).parent_path()),
+            static_cast<int>(policy::SupportFiles().size()) + 1);
+  EXPECT_EQ(TempDir::Entries(layer_dir_), 1);
 }
 
 TEST_F(RunnerLayerTest, IsRenewed) {
