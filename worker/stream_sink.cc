@@ -58,21 +58,17 @@ void StreamSink::Advance() {
 }
 
 void StreamSink::OnWriteDone(bool ok) {
-  {
-    absl::MutexLock lock(&mutex_);
-    writing_ = false;
-    if (!ok) cancelled_ = true;
-    Advance();
-  }
+  absl::MutexLock lock(&mutex_);
+  writing_ = false;
+  if (!ok) cancelled_ = true;
+  Advance();
   wake_.Signal();
 }
 
 void StreamSink::OnCancel() {
-  {
-    absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
-    Advance();
-  }
+  absl::MutexLock lock(&mutex_);
+  cancelled_ = true;
+  Advance();
   wake_.Signal();
 }
 
