@@ -12,8 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-// Bandwidth is accounted in slices of this; the kernel's default. A longer one would make 0.5 CPU a stutter.
-constexpr int64_t kCpuPeriodMicros = 100000;
 constexpr int64_t kCpuQuotaMicrosMin = 1000;  // the kernel refuses less
 constexpr int64_t kCpuSharesPerCpu = 1024;
 constexpr int64_t kCpuSharesMin = 2;
@@ -109,7 +107,6 @@ json Devices() {
 }
 
 json Resources(const SandboxSpec& sandbox) {
-  const auto quota = static_cast<int64_t>(std::llround(sandbox.cpus * static_cast<double>(kCpuPeriodMicros)));
   const auto shares = static_cast<int64_t>(std::llround(sandbox.cpus * static_cast<double>(kCpuSharesPerCpu)));
   return {
       {"devices", Devices()},
@@ -117,7 +114,7 @@ json Resources(const SandboxSpec& sandbox) {
       {"memory", {{"limit", sandbox.memory_bytes}, {"swap", sandbox.memory_bytes}}},
       {"cpu",
        {{"period", kCpuPeriodMicros},
-        {"quota", std::max(quota, kCpuQuotaMicrosMin)},
+        {"quota", CpuQuotaMicros(sandbox.cpus)},
         // When the host is contended, sandboxes share it in proportion to what they were promised.
         {"shares", std::clamp(shares, kCpuSharesMin, kCpuSharesMax)}}},
       {"pids", {{"limit", HostPidsLimit(sandbox.processes, sandbox.host_cpus)}}},
@@ -142,6 +139,12 @@ json Linux(const SandboxSpec& sandbox) {
 }
 
 }  // namespace
+
+// kCpuPeriodMicros is the kernel's default. A longer one would make 0.5 CPU a stutter.
+int64_t CpuQuotaMicros(double cpus) {
+  const auto quota = static_cast<int64_t>(std::llround(cpus * static_cast<double>(kCpuPeriodMicros)));
+  return std::max(quota, kCpuQuotaMicrosMin);
+}
 
 int64_t HostPidsLimit(int processes, int host_cpus) {
   // Under gVisor the host's pids cgroup counts the sentry's threads and its stubs, not the program's processes, and

@@ -45,6 +45,10 @@ struct SandboxSpec {
 // checked when the configuration is read. Thread-safe.
 std::string BuildOciSpec(const SandboxSpec& sandbox);
 
+// CPU bandwidth as the kernel takes it: so many microseconds of CPU time in each period.
+inline constexpr int64_t kCpuPeriodMicros = 100000;
+int64_t CpuQuotaMicros(double cpus);
+
 // The host's pids limit of a sandbox; see the reason in oci_spec.cc.
 int64_t HostPidsLimit(int processes, int host_cpus);
 

@@ -55,7 +55,7 @@ void Admission::Leave(absl::Duration held) {
   {
     absl::MutexLock lock(&mutex_);
     held_average_ += kAverageWeight * (held - held_average_);
-    if (queue_.empty()) {
+    if (queue_.empty() || closed_) {
       --in_flight_;
     } else {  // the place goes straight on to the first in line
       next = std::move(queue_.front().waiter);
@@ -69,6 +69,12 @@ void Admission::Leave(absl::Duration held) {
 void Admission::Drain() {
   absl::MutexLock lock(&mutex_);
   draining_ = true;
+}
+
+void Admission::Close() {
+  absl::MutexLock lock(&mutex_);
+  draining_ = true;
+  closed_ = true;
 }
 
 absl::Duration Admission::RetryAfter() const {

@@ -58,6 +58,10 @@ class Admission {
   // From now on Enter answers kDraining. Who waits already goes on waiting.
   void Drain();
 
+  // The same, and who waits is not admitted any more either: a place that is given back stays free. They are still
+  // called at their timeout, unless they withdraw before. Idempotent.
+  void Close();
+
   // When another try may find a place, by what executions have taken lately.
   absl::Duration RetryAfter() const;
 
@@ -75,6 +79,7 @@ class Admission {
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);  // all waited equally long at most: deadlines ascend
   absl::Duration held_average_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(1);

@@ -185,7 +185,11 @@ void ExecutionCall::OnDone(const grpc::Status& status) {
 
 void ExecutionCall::Cancel() { EndBy(Ending::kCancelled); }
 
-void ExecutionCall::ShutDown() { EndBy(Ending::kShutdown); }
+void ExecutionCall::ShutDown() {
+  // Or the first call that ends would give its place to one that is still to be ended.
+  context_->admission->Close();
+  EndBy(Ending::kShutdown);
+}
 
 void ExecutionCall::CancelIfStalled(absl::Time limit) {
   {

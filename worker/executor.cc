@@ -103,7 +103,8 @@ void Executor::Execute(const Ticket& ticket) {
   }
   const absl::Time began = options_.clock();
   Sandbox sandbox(context_, absl::StrCat("mf-", daemon::RandomId()));
-  const absl::Status started = sandbox.Start(*ticket.offered, *rootfs, ticket.sink->wake());
+  absl::Status started = sandbox.Start(*ticket.offered, *rootfs, ticket.sink->wake());
+  if (started.ok()) started = sandbox.LimitCpu(*ticket.offered);
   if (started.ok()) {
     ExecuteIn(&sandbox, ticket, began);
   } else {

@@ -14,6 +14,8 @@
 namespace mayfly::worker {
 namespace {
 
+// From the runner's last frame to the shim's word that the task has ended.
+constexpr absl::Duration kOwnExitTimeout = absl::Milliseconds(500);
 // From SIGKILL to the shim's word that the task has ended, on a busy machine.
 constexpr absl::Duration kExitTimeout = absl::Seconds(10);
 // For what the shim has not copied yet when the task has ended.
@@ -80,6 +82,11 @@ Sandbox::~Sandbox() {
   }
 }
 
+absl::Status Sandbox::LimitCpu(const Template& offered) const {
+  if (offered.spec.cpus == offered.info.cpus()) return absl::OkStatus();
+  return cgroup_.SetCpuBandwidth(offered.info.cpus());
+}
+
 std::optional<TaskExit> Sandbox::exit() const {
   absl::MutexLock lock(&mutex_);
   if (!exit_.has_value() || !exit_->ok()) return std::nullopt;
@@ -102,6 +109,8 @@ absl::Status Sandbox::Kill() {
 }
 
 absl::Status Sandbox::DeleteTask() {
+  // A runner that has said its last word ends by itself, which is cheaper than killing it.
+  AwaitExit(kOwnExitTimeout);
   // When the wait failed (containerd was restarted) this says DeadlineExceeded, and deleting tells what is true.
   (void)Kill();
   if (wait_ != nullptr) DrainFifos(kDrainTimeout);

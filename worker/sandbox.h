@@ -66,6 +66,10 @@ class Sandbox {
   const std::string& id() const { return id_; }
   const SandboxCgroup& cgroup() const { return cgroup_; }
 
+  // Ends the time of generous CPU, if the template has one: from now on its own bandwidth holds. Must succeed before
+  // anything of a caller's gets in. `offered` as for Start.
+  absl::Status LimitCpu(const Template& offered) const;
+
   // How the task ended; nullopt while it runs. Thread-safe.
   std::optional<TaskExit> exit() const;
 

@@ -1,7 +1,8 @@
-// SandboxCgroup reads what the host's kernel counted about a sandbox: evidence that nothing inside can forge.
+// SandboxCgroup reads what the host's kernel counted about a sandbox, evidence that nothing inside can forge, and sets
+// its CPU bandwidth.
 //
 // Works with cgroup v1 and v2. Read it before the task is deleted: the runtime removes the cgroup then. All methods are
-// a few file reads, thread-safe, and answer nullopt when the file is not there.
+// a few small files, thread-safe; those that read answer nullopt when the file is not there.
 #ifndef MAYFLY_WORKER_SANDBOX_CGROUP_H_
 #define MAYFLY_WORKER_SANDBOX_CGROUP_H_
 
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
@@ -26,8 +28,11 @@ class SandboxCgroup {
   // CPU time used so far, user and system.
   std::optional<absl::Duration> cpu_time() const;
 
+  // Limits the sandbox to `cpus` from now on. An error when that could not be done.
+  absl::Status SetCpuBandwidth(double cpus) const;
+
  private:
-  std::string memory_v1_, cpu_v1_, v2_;  // directories
+  std::string memory_v1_, cpuacct_v1_, cpu_v1_, v2_;  // directories
 };
 
 }  // namespace mayfly::worker

@@ -75,7 +75,7 @@ policy::SandboxSpec MakeSandboxSpec(const TemplateConfig& config) {
   policy::SandboxSpec spec;
   spec.hostname = "mayfly";
   spec.memory_bytes = config.memory();
-  spec.cpus = config.cpus();
+  spec.cpus = config.boot_cpus() > 0 ? config.boot_cpus() : config.cpus();
   spec.processes = config.processes();
   spec.open_files = config.open_files();
   spec.workspace_bytes = config.workspace();

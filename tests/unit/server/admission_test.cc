@@ -164,6 +164,18 @@ TEST_F(AdmissionTest, DrainLetsWhoWaitsGoOn) {
   EXPECT_EQ(Enter("d"), Admission::Entry::kDraining) << "though there is room";
 }
 
+TEST_F(AdmissionTest, CloseLetsNobodyElseIn) {
+  EXPECT_EQ(Enter("a"), Admission::Entry::kAdmitted);
+  const auto b = Waiter("b");
+  EXPECT_EQ(admission().Enter(b), Admission::Entry::kQueued);
+  admission().Close();
+  EXPECT_EQ(Enter("c"), Admission::Entry::kDraining);
+  admission().Leave(absl::Seconds(1));
+  EXPECT_THAT(log_.entries(), IsEmpty());
+  EXPECT_EQ(in_flight_, 0);
+  EXPECT_TRUE(admission().Withdraw(b.get()));
+}
+
 TEST_F(AdmissionTest, RetryAfterGrowsWithTheQueueAndWithWhatExecutionsTake) {
   options_.queue_max = 100;
   EXPECT_EQ(Enter("a"), Admission::Entry::kAdmitted);

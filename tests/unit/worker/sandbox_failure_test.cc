@@ -81,7 +81,6 @@ TEST_P(HangingStepTest, IsBounded) {
   const auto result = worker.Run("print hi")->result();
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->termination(), mayfly::v1::TERMINATION_SANDBOX_FAILED);
-  worker.fake().failpoints().Clear();
   EXPECT_TRUE(worker.StopAndFindNothingLeft());
 }
 
