@@ -84,7 +84,9 @@ absl::Duration Admission::RetryAfter() const {
   return std::clamp(wait, kRetryAfterMin, kRetryAfterMax);
 }
 
-void Admission::Report() { options_.observer(in_flight_, static_cast<int>(queue_.size())); }
+void Admission::Report() {
+  options_.observer(in_flight_, static_cast<int>(queue_.size()));
+}
 
 void Admission::Run() {
   while (true) {

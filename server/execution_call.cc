@@ -22,8 +22,8 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
 }
 
 grpc::Status Draining() {
-  return daemon::StatusWithReason(grpc::StatusCode::UNAVAILABLE, daemon::kReasonDraining,
-                                  "the server is shutting down", kRetryAfterUnavailable);
+  return daemon::StatusWithReason(grpc::StatusCode::UNAVAILABLE, daemon::kReasonDraining, "the server is shutting down",
+                                  kRetryAfterUnavailable);
 }
 
 }  // namespace
@@ -183,7 +183,9 @@ void ExecutionCall::OnDone(const grpc::Status& status) {
   Pump();
 }
 
-void ExecutionCall::Cancel() { EndBy(Ending::kCancelled); }
+void ExecutionCall::Cancel() {
+  EndBy(Ending::kCancelled);
+}
 
 void ExecutionCall::ShutDown() {
   // Or the first call that ends would give its place to one that is still to be ended.

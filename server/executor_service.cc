@@ -17,8 +17,7 @@ namespace {
 // gRPC has "no deadline" as the clock's maximum.
 absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
   const auto deadline = context.deadline();
-  return deadline == std::chrono::system_clock::time_point::max() ? absl::InfiniteFuture()
-                                                                  : absl::FromChrono(deadline);
+  return deadline == std::chrono::system_clock::time_point::max() ? absl::InfiniteFuture() : absl::FromChrono(deadline);
 }
 
 // What Execute and Run share: an ExecutionCall bound to a reactor that gRPC owns.

@@ -140,4 +140,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace mayfly::server
 
-int main(int argc, char** argv) { return mayfly::server::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return mayfly::server::Main(argc, argv);
+}

@@ -102,7 +102,8 @@ void Execution::CheckCauses() {
       case Phase::kRunning:
         return EndBy(KillCause::kWallLimit);
       case Phase::kCollecting:
-        result_.add_evidence(absl::StrCat("collecting files was ended after ", absl::FormatDuration(timeouts_.collect)));
+        result_.add_evidence(
+            absl::StrCat("collecting files was ended after ", absl::FormatDuration(timeouts_.collect)));
         phase_ = Phase::kDone;
         return;
       case Phase::kDone:

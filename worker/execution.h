@@ -1,8 +1,8 @@
 // Execution: one program's life in a ready sandbox, from its job to its result.
 //
 // A single thread sits in poll() between the sandbox's FIFOs and the sink: it writes the job, reads the runner's frames
-// (only as fast as the sink takes events), watches the clock, the caller and the sandbox, and when the first cause of an
-// end is there, ends it, gathers the evidence and states the result.
+// (only as fast as the sink takes events), watches the clock, the caller and the sandbox, and when the first cause of
+// an end is there, ends it, gathers the evidence and states the result.
 #ifndef MAYFLY_WORKER_EXECUTION_H_
 #define MAYFLY_WORKER_EXECUTION_H_
 

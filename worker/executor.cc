@@ -29,7 +29,9 @@ Executor::Executor(Options options, SandboxContext context, const RootfsStore* r
   for (int i = 0; i < options_.sandboxes_max; ++i) threads_.emplace_back([this] { Run(); });
 }
 
-Executor::~Executor() { Shutdown(absl::ZeroDuration()); }
+Executor::~Executor() {
+  Shutdown(absl::ZeroDuration());
+}
 
 grpc::Status Executor::Submit(Ticket ticket) {
   absl::MutexLock lock(&mutex_);
@@ -166,8 +168,7 @@ void Executor::Conclude(const Ticket& ticket, mayfly::v1::ExecutionResult result
 
 void Executor::Refuse(const Ticket& ticket, const grpc::Status& status) {
   metrics_->RecordRefusal(status);
-  Log(Severity::kInfo, "execution refused",
-      {{"execution_id", ticket.execution_id}, {"error", status.error_message()}});
+  Log(Severity::kInfo, "execution refused", {{"execution_id", ticket.execution_id}, {"error", status.error_message()}});
   ticket.sink->Fail(status);
 }
 

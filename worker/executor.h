@@ -51,7 +51,8 @@ class Executor {
   // Requires Shutdown().
   ~Executor();
 
-  // Takes the ticket, or returns why not: RESOURCE_EXHAUSTED (with RetryInfo) or UNAVAILABLE (draining). Does not block.
+  // Takes the ticket, or returns why not: RESOURCE_EXHAUSTED (with RetryInfo) or UNAVAILABLE (draining). Does not
+  // block.
   grpc::Status Submit(Ticket ticket);
 
   bool draining() const;

@@ -46,7 +46,7 @@ class JobFeed {
   int file_ = 0;       // next of request_.files
   size_t offset_ = 0;  // in the current file or in stdin
   bool file_open_ = false;
-  std::string buffer_;     // frames not yet written
+  std::string buffer_;      // frames not yet written
   size_t buffer_sent_ = 0;  // of buffer_
 };
 

@@ -81,7 +81,8 @@ int Serve(const WorkerConfig& config, const TemplateMap& templates) {
   const std::unique_ptr<Containerd> containerd = MakeContainerd(config, &metrics);
   absl::StatusOr<RunnerLayer> layer = RunnerLayer::Create(config.layer_dir(), config.runner());
   if (!layer.ok()) return StartFailed(layer.status());
-  RootfsStore rootfs(containerd.get(), &templates, *std::move(layer), config.containerd().snapshotter(), config.instance());
+  RootfsStore rootfs(containerd.get(), &templates, *std::move(layer), config.containerd().snapshotter(),
+                     config.instance());
 
   Executor::Options options;
   options.sandboxes_max = config.sandboxes_max();
@@ -133,4 +134,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace mayfly::worker
 
-int main(int argc, char** argv) { return mayfly::worker::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return mayfly::worker::Main(argc, argv);
+}

@@ -1,5 +1,5 @@
-// OutputAccount keeps count of one output stream of a program: how much came, what may be sent under the limit, and what
-// was dropped.
+// OutputAccount keeps count of one output stream of a program: how much came, what may be sent under the limit, and
+// what was dropped.
 #ifndef MAYFLY_WORKER_OUTPUT_ACCOUNT_H_
 #define MAYFLY_WORKER_OUTPUT_ACCOUNT_H_
 

@@ -55,7 +55,9 @@ absl::Status WriteSmallFile(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-std::optional<int64_t> FirstOf(std::optional<int64_t> a, std::optional<int64_t> b) { return a.has_value() ? a : b; }
+std::optional<int64_t> FirstOf(std::optional<int64_t> a, std::optional<int64_t> b) {
+  return a.has_value() ? a : b;
+}
 
 }  // namespace
 

@@ -42,8 +42,7 @@ class Problems {
 mayfly::v1::Limits ResolveLimits(const LimitsConfig& config, int64_t wall_seconds, int64_t output_bytes,
                                  int64_t file_bytes) {
   mayfly::v1::Limits limits;
-  *limits.mutable_wall_time() =
-      config.has_wall_time() ? config.wall_time() : TimeUtil::SecondsToDuration(wall_seconds);
+  *limits.mutable_wall_time() = config.has_wall_time() ? config.wall_time() : TimeUtil::SecondsToDuration(wall_seconds);
   limits.set_output_bytes(config.has_output_bytes() ? config.output_bytes() : output_bytes);
   limits.set_file_bytes(config.has_file_bytes() ? config.file_bytes() : file_bytes);
   return limits;

@@ -21,9 +21,9 @@ struct Template {
   std::string runtime_name;   // in the configuration
   RuntimeOptions runtime;
   const policy::LanguageProfile* language = nullptr;
-  std::string interpreter;    // absolute path in the image
-  policy::EnvMap env;         // the program's own environment
-  policy::SandboxSpec spec;   // all but cgroup_path, which each sandbox has of its own; its cpus are those while booting
+  std::string interpreter;   // absolute path in the image
+  policy::EnvMap env;        // the program's own environment
+  policy::SandboxSpec spec;  // all but cgroup_path, which each sandbox has of its own; its cpus are those while booting
 
   // "sha256:..."
   absl::string_view image_digest() const { return absl::string_view(image).substr(image.find('@') + 1); }

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "daemon/metrics_endpoint.h"
 #include "daemon/metric_labels.h"
+#include "daemon/metrics_endpoint.h"
 #include "google/protobuf/util/time_util.h"
 
 namespace mayfly::worker {

@@ -24,9 +24,9 @@ namespace mayfly::worker {
 
 // An image that is there and unpacked.
 struct ImageInfo {
-  std::string name;      // containerd's name for it
-  std::string digest;    // of what the name points to: index or manifest, "sha256:..."
-  std::string chain_id;  // key of its committed top snapshot
+  std::string name;              // containerd's name for it
+  std::string digest;            // of what the name points to: index or manifest, "sha256:..."
+  std::string chain_id;          // key of its committed top snapshot
   std::vector<std::string> env;  // NAME=value, from the image's configuration
 };
 

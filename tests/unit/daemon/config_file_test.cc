@@ -33,7 +33,7 @@ std::string Worker(const std::string& template_lines = "") {
          "  address: unix:/run/containerd/containerd.sock\n"  // 3
          "runner: /opt/mayfly/runner\n"                       // 4
          "fifo_dir: /run/mayfly/fifo\nlayer_dir: /run/mayfly/layer\n"
-         "runtimes:\n"                                        // 7
+         "runtimes:\n"  // 7
          "  - {name: runsc, containerd_runtime: io.containerd.runc.v2}\n"
          "templates:\n"            // 9
          "  - name: python\n"      // 10
