@@ -56,7 +56,7 @@ std::string RelativePathProblem(absl::string_view path, size_t bytes_max) {
     return absl::StrCat(Quoted(path), " is longer than ", bytes_max, " bytes");
   }
   if (HasNul(path)) return absl::StrCat(Quoted(path), " has a NUL byte");
-  if (!IsValidUtf8(path)) return absl::StrCat(Quoted(path), " is not valid UTF-8");
+  if (!IsUtf8(path)) return absl::StrCat(Quoted(path), " is not valid UTF-8");
   if (path.front() == '/') return absl::StrCat(Quoted(path), " is absolute; it must be relative to the workspace");
   for (absl::string_view part : absl::StrSplit(path, '/')) {
     if (part.empty()) return absl::StrCat(Quoted(path), " has an empty part");

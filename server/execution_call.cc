@@ -6,20 +6,16 @@
 #include "absl/time/clock.h"
 #include "daemon/grpc_status.h"
 #include "daemon/random_id.h"
-#include "google/protobuf/util/time_util.h"
+#include "policy/proto_duration.h"
 
 namespace mayfly::server {
 namespace {
 
-using google::protobuf::util::TimeUtil;
 using mayfly::v1::ExecuteEvent;
+using policy::ToProto;
 
 // After a worker could not be reached.
 constexpr absl::Duration kRetryAfterUnavailable = absl::Seconds(1);
-
-google::protobuf::Duration ToProto(absl::Duration duration) {
-  return TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(duration));
-}
 
 grpc::Status Draining() {
   return daemon::StatusWithReason(grpc::StatusCode::UNAVAILABLE, daemon::kReasonDraining, "the server is shutting down",

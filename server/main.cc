@@ -11,12 +11,12 @@
 #include "daemon/json_log.h"
 #include "daemon/metrics_endpoint.h"
 #include "daemon/shutdown_signal.h"
-#include "google/protobuf/util/time_util.h"
 #include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "mayfly/config/v1/config.pb.h"
+#include "policy/proto_duration.h"
 #include "server/active_calls.h"
 #include "server/admission.h"
 #include "server/execution_call.h"
@@ -29,16 +29,13 @@ namespace {
 
 using daemon::Log;
 using daemon::Severity;
+using policy::FromProto;
 using mayfly::config::v1::ServerConfig;
 
 // Beyond the largest request: one that is a little too large gets an answer that names the limit.
 constexpr int kMessageBytesMax = 40 << 20;
 // Between two tries to reach the worker.
 constexpr int kReconnectBackoffMaxMs = 1000;
-
-absl::Duration FromProto(const google::protobuf::Duration& duration) {
-  return absl::Nanoseconds(google::protobuf::util::TimeUtil::DurationToNanoseconds(duration));
-}
 
 int StartFailed(const absl::Status& status) {
   Log(Severity::kError, "cannot start", {{"error", status.message()}});

@@ -7,15 +7,15 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/util/time_util.h"
+#include "policy/proto_duration.h"
 #include "policy/request_limits.h"
 #include "worker/runner/frame_codec.h"
 
 namespace mayfly::worker {
 namespace {
 
-using google::protobuf::util::TimeUtil;
 using mayfly::v1::ExecuteEvent;
+using policy::ToProto;
 
 // Read from the sandbox at once; also the size of the largest event.
 constexpr size_t kReadBytes = 64 * 1024;
@@ -25,10 +25,6 @@ constexpr size_t kDrainBytesMax = 1024 * 1024;
 constexpr absl::Duration kDrainTimeout = absl::Seconds(1);
 // The tail of the runner's stderr that is kept as evidence.
 constexpr size_t kDiagnosticsBytesMax = 1024;
-
-google::protobuf::Duration ToProto(absl::Duration duration) {
-  return TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(std::max(duration, absl::ZeroDuration())));
-}
 
 }  // namespace
 
@@ -57,6 +53,7 @@ Execution::Execution(const mayfly::v1::ExecuteRequest& request, const Template& 
 }
 
 mayfly::v1::ExecutionResult Execution::Run() {
+  CheckCauses();  // of the time in which the sandbox was made
   while (Alive()) {
     SendPending();
     Poll();

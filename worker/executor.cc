@@ -6,21 +6,17 @@
 #include "daemon/json_log.h"
 #include "daemon/metric_labels.h"
 #include "daemon/random_id.h"
-#include "google/protobuf/util/time_util.h"
+#include "policy/proto_duration.h"
 
 namespace mayfly::worker {
 namespace {
 
 using daemon::Log;
 using daemon::Severity;
-using google::protobuf::util::TimeUtil;
+using policy::FromProto;
 
 // When a full worker may be worth another try: about what a sandbox takes.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
-
-double Seconds(const google::protobuf::Duration& duration) {
-  return absl::ToDoubleSeconds(absl::Nanoseconds(TimeUtil::DurationToNanoseconds(duration)));
-}
 
 }  // namespace
 
@@ -140,8 +136,7 @@ void Executor::FailToStart(const Ticket& ticket, const absl::Status& why, absl::
   result.set_template_(ticket.offered->info.name());
   result.mutable_stdout();
   result.mutable_stderr();
-  *result.mutable_timings()->mutable_sandbox() =
-      TimeUtil::NanosecondsToDuration(absl::ToInt64Nanoseconds(options_.clock() - began));
+  *result.mutable_timings()->mutable_sandbox() = policy::ToProto(options_.clock() - began);
   Evidence evidence;
   evidence.failure = why;
   DecideTermination(evidence, &result);
@@ -159,8 +154,8 @@ void Executor::Conclude(const Ticket& ticket, mayfly::v1::ExecutionResult result
        {"template", result.template_()},
        {"termination", daemon::TerminationLabel(result.termination())},
        {"summary", result.message()},
-       {"sandbox_seconds", Seconds(result.timings().sandbox())},
-       {"run_seconds", Seconds(result.timings().run())}});
+       {"sandbox_seconds", FromProto(result.timings().sandbox())},
+       {"run_seconds", FromProto(result.timings().run())}});
   last_events.emplace_back();
   *last_events.back().mutable_finished() = std::move(result);
   ticket.sink->Finish(std::move(last_events));

@@ -18,9 +18,9 @@
 #include "daemon/metrics_endpoint.h"
 #include "daemon/shutdown_signal.h"
 #include "google/protobuf/stubs/logging.h"
-#include "google/protobuf/util/time_util.h"
 #include "grpc/grpc.h"
 #include "mayfly/config/v1/config.pb.h"
+#include "policy/proto_duration.h"
 #include "worker/containerd/grpc_containerd.h"
 #include "worker/executor.h"
 #include "worker/rootfs_store.h"
@@ -33,14 +33,11 @@ namespace {
 
 using daemon::Log;
 using daemon::Severity;
+using policy::FromProto;
 using mayfly::config::v1::WorkerConfig;
 
 // Beyond the largest request, its wrapping included.
 constexpr int kMessageBytesMax = 40 << 20;
-
-absl::Duration FromProto(const google::protobuf::Duration& duration) {
-  return absl::Nanoseconds(google::protobuf::util::TimeUtil::DurationToNanoseconds(duration));
-}
 
 int StartFailed(const absl::Status& status) {
   Log(Severity::kError, "cannot start", {{"error", status.message()}});

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "worker/runner/utf8.h"
+#include "policy/utf8.h"
 
 namespace mayfly::worker {
 namespace {
@@ -54,7 +54,7 @@ absl::Status CheckPath(absl::string_view path) {
     return Violation(absl::StrCat("a file path of ", path.size(), " bytes; allowed are 1 to ", kPathBytesMax));
   }
   if (path.find('\0') != absl::string_view::npos) return Violation("a file path with a NUL");
-  if (!runner::IsUtf8(path)) return Violation("a file path that is not UTF-8");
+  if (!policy::IsUtf8(path)) return Violation("a file path that is not UTF-8");
   for (absl::string_view part : absl::StrSplit(path, '/')) {
     if (part.empty() || part == "." || part == "..") {
       return Violation("a file path that is absolute or has an empty, \".\" or \"..\" part");
@@ -218,7 +218,7 @@ absl::Status RunnerStream::TakeDone(const runner::v1::Done& done) {
 
 absl::Status RunnerStream::TakeFailed(const runner::v1::Failed& failed) {
   const std::string& message = failed.message();
-  if (message.empty() || message.size() > kMessageBytesMax || !runner::IsUtf8(message)) {
+  if (message.empty() || message.size() > kMessageBytesMax || !policy::IsUtf8(message)) {
     return Violation(absl::StrCat("a failure message of ", message.size(), " bytes; allowed are 1 to ",
                                   kMessageBytesMax, ", UTF-8"));
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/util/time_util.h"
+#include "policy/proto_duration.h"
 #include "policy/quoted.h"
 #include "policy/request_check.h"
 #include "policy/request_limits.h"
@@ -51,7 +52,7 @@ mayfly::v1::Limits ResolveLimits(const LimitsConfig& config, int64_t wall_second
 void CheckLimits(absl::string_view key, const mayfly::v1::Template& info, Problems* problems) {
   const auto& defaults = info.default_limits();
   const auto& maxima = info.max_limits();
-  if (TimeUtil::DurationToNanoseconds(defaults.wall_time()) > TimeUtil::DurationToNanoseconds(maxima.wall_time())) {
+  if (policy::FromProto(defaults.wall_time()) > policy::FromProto(maxima.wall_time())) {
     problems->Add(key, ".defaults.wall_time: ", TimeUtil::ToString(defaults.wall_time()), " is above the maximum of ",
                   TimeUtil::ToString(maxima.wall_time()));
   }

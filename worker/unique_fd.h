@@ -1,4 +1,4 @@
-// UniqueFd owns a file descriptor.
+// UniqueFd: owns one file descriptor and closes it. Not thread-safe; movable, not copyable.
 #ifndef MAYFLY_WORKER_UNIQUE_FD_H_
 #define MAYFLY_WORKER_UNIQUE_FD_H_
 
@@ -6,25 +6,26 @@
 
 #include <utility>
 
-namespace mayfly::worker {
+namespace mayfly {
 
 class UniqueFd {
  public:
   UniqueFd() = default;
   explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(other.Release()) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
     if (this != &other) {
-      reset();
-      fd_ = std::exchange(other.fd_, -1);
+      Reset();
+      fd_ = other.Release();
     }
     return *this;
   }
-  ~UniqueFd() { reset(); }
+  ~UniqueFd() { Reset(); }
 
-  int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  void reset() {
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+  void Reset() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
@@ -33,6 +34,6 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace mayfly::worker
+}  // namespace mayfly
 
 #endif  // MAYFLY_WORKER_UNIQUE_FD_H_

@@ -4,20 +4,14 @@
 
 #include "daemon/metric_labels.h"
 #include "daemon/metrics_endpoint.h"
-#include "google/protobuf/util/time_util.h"
+#include "policy/proto_duration.h"
 
 namespace mayfly::worker {
-namespace {
 
 using daemon::CodeLabel;
 using daemon::LatencyBuckets;
 using daemon::TerminationLabel;
-
-absl::Duration FromProto(const google::protobuf::Duration& duration) {
-  return absl::Nanoseconds(google::protobuf::util::TimeUtil::DurationToNanoseconds(duration));
-}
-
-}  // namespace
+using policy::FromProto;
 
 WorkerMetrics::WorkerMetrics()
     : registry_(std::make_shared<prometheus::Registry>()),

@@ -16,7 +16,7 @@
 #include "worker/runner/job_files.h"
 #include "worker/runner/program_identity.h"
 #include "worker/runner/program_pump.h"
-#include "worker/runner/utf8.h"
+#include "policy/utf8.h"
 #include "worker/runner/workspace.h"
 
 namespace mayfly::runner {
@@ -31,13 +31,13 @@ int64_t Nanos(const timeval& time) {
 
 // One line of clean UTF-8: a message may quote a path, and a path may hold anything.
 std::string OneLine(absl::string_view message) {
-  std::string line = EscapeToUtf8(message);
+  std::string line = policy::EscapeToUtf8(message);
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
   if (line.size() > kMessageBytesMax) {
     line.resize(kMessageBytesMax);
-    while (!IsUtf8(line)) line.pop_back();  // at most three bytes of a character that was cut
+    while (!policy::IsUtf8(line)) line.pop_back();  // at most three bytes of a character that was cut
   }
   return line;
 }

@@ -14,7 +14,7 @@
 #include "worker/runner/glob.h"
 #include "worker/runner/process_reaper.h"
 #include "worker/runner/program.h"
-#include "worker/runner/unique_fd.h"
+#include "worker/unique_fd.h"
 #include "worker/runner/worker_channel.h"
 
 namespace mayfly::runner {

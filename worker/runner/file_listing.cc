@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "worker/runner/frame_codec.h"
-#include "worker/runner/unique_fd.h"
-#include "worker/runner/utf8.h"
+#include "worker/unique_fd.h"
+#include "policy/utf8.h"
 #include "worker/runner/workspace.h"
 
 namespace mayfly::runner {
@@ -56,7 +56,7 @@ DirectoryStream Walk::Open(const std::string& path) {
 }
 
 void Walk::Add(std::string path, const struct stat& info) {
-  std::string escaped = EscapeToUtf8(path);
+  std::string escaped = policy::EscapeToUtf8(path);
   if (escaped.size() > kPathBytesMax) {
     ++too_long_;
     return;

@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "worker/runner/utf8.h"
+#include "policy/utf8.h"
 #include "worker/runner/workspace.h"
 
 namespace mayfly::runner {
@@ -49,7 +49,7 @@ absl::Status FileSender::Send(const FileListing& listing) {
 }
 
 absl::Status FileSender::SendFile(const ListedFile& file) {
-  if (!IsUtf8(file.path)) return SendHeader(file, Omission::kName);
+  if (!policy::IsUtf8(file.path)) return SendHeader(file, Omission::kName);
   if (!file.regular) return SendHeader(file, Omission::kNotRegular);
   ListedFile announced = file;
   UniqueFd fd;

@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "mayfly/runner/v1/runner.pb.h"
 #include "worker/runner/file_listing.h"
-#include "worker/runner/unique_fd.h"
+#include "worker/unique_fd.h"
 #include "worker/runner/worker_channel.h"
 
 namespace mayfly::runner {

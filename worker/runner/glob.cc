@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "worker/runner/utf8.h"
+#include "policy/utf8.h"
 
 namespace mayfly::runner {
 namespace {
@@ -24,11 +24,11 @@ bool TakeBracket(absl::string_view* part, char32_t character) {
   bool first = true;
   while (!rest.empty() && (first || rest[0] != ']')) {
     first = false;
-    const char32_t low = TakeCharacter(&rest);
+    const char32_t low = policy::TakeCharacter(&rest);
     char32_t high = low;
     if (rest.size() >= 2 && rest[0] == '-' && rest[1] != ']') {
       rest.remove_prefix(1);
-      high = TakeCharacter(&rest);
+      high = policy::TakeCharacter(&rest);
     }
     found = found || (low <= character && character <= high);
   }
@@ -43,7 +43,7 @@ bool TakeBracket(absl::string_view* part, char32_t character) {
 // Matches one character of a name against what stands at the start of `*part`, which is not a star, and removes that.
 bool TakeOne(absl::string_view* part, char32_t character) {
   if (part->front() == '[') return TakeBracket(part, character);
-  const char32_t wanted = TakeCharacter(part);
+  const char32_t wanted = policy::TakeCharacter(part);
   return wanted == U'?' || wanted == character;
 }
 
@@ -78,11 +78,11 @@ bool NameMatches(absl::string_view part, absl::string_view name) {
       continue;
     }
     absl::string_view name_rest = name;
-    const char32_t character = TakeCharacter(&name_rest);
+    const char32_t character = policy::TakeCharacter(&name_rest);
     if (!part.empty() && TakeOne(&part, character)) {
       name = name_rest;
     } else if (starred) {
-      TakeCharacter(&name_at_star);
+      policy::TakeCharacter(&name_at_star);
       name = name_at_star;
       part = part_after_star;
     } else {

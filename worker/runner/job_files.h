@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "mayfly/runner/v1/runner.pb.h"
-#include "worker/runner/unique_fd.h"
+#include "worker/unique_fd.h"
 
 namespace mayfly::runner {
 

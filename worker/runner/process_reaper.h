@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "worker/runner/unique_fd.h"
+#include "worker/unique_fd.h"
 
 namespace mayfly::runner {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "mayfly/runner/v1/runner.pb.h"
 #include "worker/runner/program_identity.h"
-#include "worker/runner/unique_fd.h"
+#include "worker/unique_fd.h"
 
 namespace mayfly::runner {
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "worker/runner/unique_fd.h"
+#include "worker/unique_fd.h"
 
 namespace mayfly::runner {
 

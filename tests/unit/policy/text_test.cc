@@ -18,7 +18,7 @@ TEST(Quoted, EscapesAndCuts) {
 
 TEST(Utf8, TakesWhatUnicodeTakesOnly) {
   for (const std::string& good : {""s, "a\0b"s, "é☕"s, "😀"s, "\u07ff\u0800\ud7ff\ue000\uffff"s, "\U0010ffff"s}) {
-    EXPECT_TRUE(IsValidUtf8(good)) << Quoted(good);
+    EXPECT_TRUE(IsUtf8(good)) << Quoted(good);
   }
   for (const std::string& bad : {
            "\x80"s,              // no lead
@@ -34,7 +34,7 @@ TEST(Utf8, TakesWhatUnicodeTakesOnly) {
            "\xf5\x80\x80\x80"s,
            "\xff"s,
        }) {
-    EXPECT_FALSE(IsValidUtf8(bad)) << Quoted(bad);
+    EXPECT_FALSE(IsUtf8(bad)) << Quoted(bad);
   }
 }
 

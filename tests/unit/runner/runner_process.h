@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "worker/runner/unique_fd.h"
+#include "worker/unique_fd.h"
 #include "worker/runner_stream.h"
 
 namespace mayfly::runner {

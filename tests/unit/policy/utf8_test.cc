@@ -1,4 +1,4 @@
-#include "worker/runner/utf8.h"
+#include "policy/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace mayfly::runner {
+namespace mayfly::policy {
 namespace {
 
 TEST(Utf8Test, TellsWellFormedFromIllFormed) {
@@ -57,4 +57,4 @@ TEST(Utf8Test, EveryBadByteIsACharacterOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace mayfly::runner
+}  // namespace mayfly::policy
