@@ -17,16 +17,20 @@
 namespace mayfly::daemon {
 namespace {
 
+// Calls of one client at once.
+constexpr int kStreamsPerConnectionMax = 1000;
+
 // True when a process accepts connections on the socket file.
 bool IsListenedOn(const std::string& path) {
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return false;
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
   const bool connected = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  const bool backlog_full = !connected && errno == EAGAIN;
   close(fd);
-  return connected;
+  return connected || backlog_full;
 }
 
 absl::Status CheckSocketPath(const std::string& path) {
@@ -61,7 +65,8 @@ absl::StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Start(const ListenOp
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(options.address, grpc::InsecureServerCredentials(), &listener->port_);
-  builder.SetMaxReceiveMessageSize(options.message_bytes_max);
+  builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes_max));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnectionMax);
   // Two servers on one port would silently share its connections.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);

@@ -13,13 +13,14 @@
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
+#include "policy/request_limits.h"
 
 namespace mayfly::daemon {
 
 struct ListenOptions {
   std::string address;               // "unix:/path" or "host:port"
   std::string mode = "0660";         // octal file mode of the unix socket
-  int message_bytes_max = 40 << 20;  // of one incoming message
+  int64_t message_bytes_max = policy::kRequestWireBytesMax;  // of one incoming message
 };
 
 class GrpcListener {

@@ -9,6 +9,9 @@
 namespace mayfly::daemon {
 namespace {
 
+// Of the violations listed in a status. In base64 and with the message beside them they stay below 8 KiB.
+constexpr size_t kDetailsBytesMax = 4096;
+
 // Adds `detail` the way google.rpc.Status wants it (these URLs do have the host part, unlike containerd's).
 void AddDetail(const google::protobuf::Message& detail, google::rpc::Status* status) {
   status->add_details()->PackFrom(detail);
@@ -33,6 +36,8 @@ grpc::Status InvalidRequest(const std::vector<policy::FieldViolation>& violation
   google::rpc::Status status;
   google::rpc::BadRequest bad_request;
   for (const policy::FieldViolation& violation : violations) {
+    // Trailers of more than 8 KiB are refused by gRPC's clients, which then see another status.
+    if (bad_request.ByteSizeLong() + violation.field.size() + violation.description.size() > kDetailsBytesMax) break;
     auto* field = bad_request.add_field_violations();
     field->set_field(violation.field);
     field->set_description(violation.description);
@@ -65,10 +70,6 @@ grpc::Status StatusWithReason(grpc::StatusCode code, absl::string_view reason, a
 }
 
 // The two enums have the same values, by gRPC's and Abseil's contract.
-absl::Status ToAbsl(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.raw_code()), std::string(status.message()));
 }

@@ -25,7 +25,8 @@ inline constexpr absl::string_view kReasonQueueTimeout = "QUEUE_TIMEOUT";
 inline constexpr absl::string_view kReasonDraining = "DRAINING";
 inline constexpr absl::string_view kReasonUnavailable = "UNAVAILABLE";
 
-// INVALID_ARGUMENT with a BadRequest that lists every violation; the message names the first. Requires one at least.
+// INVALID_ARGUMENT with a BadRequest that lists the violations, as many as fit into 4 KiB; the message names the first
+// and says how many there are. Requires one at least.
 grpc::Status InvalidRequest(const std::vector<policy::FieldViolation>& violations);
 
 // NOT_FOUND naming the template asked for (escaped and cut) and those there are.
@@ -35,8 +36,7 @@ grpc::Status TemplateNotFound(absl::string_view name, const std::vector<std::str
 grpc::Status StatusWithReason(grpc::StatusCode code, absl::string_view reason, absl::string_view message,
                               absl::Duration retry_after = absl::ZeroDuration());
 
-// Converts between the two status types, code and message only.
-absl::Status ToAbsl(const grpc::Status& status);
+// Code and message only.
 grpc::Status ToGrpc(const absl::Status& status);
 
 }  // namespace mayfly::daemon

@@ -1,6 +1,8 @@
 #include "daemon/metrics_endpoint.h"
 
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "prometheus/gauge.h"
@@ -29,7 +31,10 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
   std::unique_ptr<MetricsEndpoint> endpoint(new MetricsEndpoint());
   endpoint->registry_ = std::move(registry);
   try {  // prometheus-cpp throws when it cannot listen; it goes no further than here
-    endpoint->exposer_ = std::make_unique<prometheus::Exposer>(address, /*num_threads=*/1);
+    endpoint->exposer_ = std::make_unique<prometheus::Exposer>(std::vector<std::string>{
+        "listening_ports", address, "num_threads", "4",
+        // One that is slow to ask must not keep Prometheus waiting.
+        "request_timeout_ms", "2000"});
   } catch (const std::exception& error) {
     return absl::UnavailableError(absl::StrCat("metrics: cannot listen on ", address, " (in use?): ", error.what()));
   }

@@ -123,7 +123,7 @@ json Resources(const SandboxSpec& sandbox) {
 
 json Linux(const SandboxSpec& sandbox) {
   json namespaces = json::array();
-  // All of them new. A new network namespace is empty: no way out, whatever the runtime does with it.
+  // A new network namespace is empty: no way out, whatever the runtime does with it.
   for (const char* type : {"pid", "mount", "ipc", "uts", "network", "cgroup"}) namespaces.push_back({{"type", type}});
   return {
       {"cgroupsPath", sandbox.cgroup_path},

@@ -2,7 +2,8 @@
 // granted here, the sandbox does not have.
 //
 // The spec describes the runner's container. It holds nothing of a request, so that a sandbox can be made before the
-// request for it arrives. The result works for runsc and runc alike.
+// request for it arrives. The result is made for runsc; plain runc
+// takes it, too, but counts RLIMIT_NPROC for the program's user over all its sandboxes.
 #ifndef MAYFLY_POLICY_OCI_SPEC_H_
 #define MAYFLY_POLICY_OCI_SPEC_H_
 
@@ -23,8 +24,6 @@ inline constexpr absl::string_view kWorkspacePath = "/workspace";
 inline constexpr absl::string_view kRunnerPath = "/.mayfly/runner";
 
 struct SandboxSpec {
-  // The runner's static binary, absolute. Empty: the root file system has it at kRunnerPath already, and nothing is
-  // bound. Binding needs the file kRunnerPath to exist there: no runtime can make it on a read-only root.
   std::string cgroup_path;  // absolute, and fresh: an existing cgroup is joined without applying limits
   std::string hostname;     // what the program sees; nothing of the host's
 

@@ -15,6 +15,8 @@ inline constexpr int64_t kMiB = 1024 * kKiB;
 
 // The whole request, serialized.
 inline constexpr int64_t kRequestBytesMax = 32 * kMiB;
+// What gRPC takes at all: a request that is a little too large gets an answer that names the limit.
+inline constexpr int64_t kRequestWireBytesMax = 40 * kMiB;
 
 inline constexpr int64_t kCodeBytesMax = 1 * kMiB;
 inline constexpr int64_t kStdinBytesMax = 16 * kMiB;

@@ -1,6 +1,7 @@
 #include "server/active_calls.h"
 
 #include "absl/time/clock.h"
+#include "daemon/steady_clock.h"
 
 namespace mayfly::server {
 namespace {
@@ -63,7 +64,7 @@ void ActiveCalls::Run() {
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kSweepPeriod)) return;
       calls = Snapshot();
     }
-    const absl::Time limit = absl::Now() - stall_timeout_;
+    const absl::Time limit = daemon::SteadyNow() - stall_timeout_;
     for (const auto& call : calls) call->CancelIfStalled(limit);
   }
 }

@@ -26,7 +26,7 @@ Admission::~Admission() {
   timer_.join();
 }
 
-Admission::Entry Admission::Enter(std::shared_ptr<Waiter> waiter) {
+Admission::Entry Admission::Enter(std::shared_ptr<Waiter> waiter, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
   if (draining_) return Entry::kDraining;
   if (in_flight_ < options_.in_flight_max && queue_.empty()) {
@@ -35,7 +35,9 @@ Admission::Entry Admission::Enter(std::shared_ptr<Waiter> waiter) {
     return Entry::kAdmitted;
   }
   if (queue_.size() >= static_cast<size_t>(options_.queue_max)) return Entry::kFull;
-  queue_.push_back({std::move(waiter), options_.clock() + options_.queue_timeout});
+  if (bytes > options_.queue_bytes_max - queue_bytes_) return Entry::kFull;
+  queue_bytes_ += bytes;
+  queue_.push_back({std::move(waiter), bytes, options_.clock() + options_.queue_timeout});
   Report();
   return Entry::kQueued;
 }
@@ -45,6 +47,7 @@ bool Admission::Withdraw(const Waiter* waiter) {
   const auto found = std::find_if(queue_.begin(), queue_.end(),
                                   [waiter](const Queued& queued) { return queued.waiter.get() == waiter; });
   if (found == queue_.end()) return false;
+  queue_bytes_ -= found->bytes;
   queue_.erase(found);
   Report();
   return true;
@@ -58,8 +61,7 @@ void Admission::Leave(absl::Duration held) {
     if (queue_.empty() || closed_) {
       --in_flight_;
     } else {  // the place goes straight on to the first in line
-      next = std::move(queue_.front().waiter);
-      queue_.pop_front();
+      next = TakeFirst();
     }
     Report();
   }
@@ -84,6 +86,13 @@ absl::Duration Admission::RetryAfter() const {
   return std::clamp(wait, kRetryAfterMin, kRetryAfterMax);
 }
 
+std::shared_ptr<Admission::Waiter> Admission::TakeFirst() {
+  std::shared_ptr<Waiter> first = std::move(queue_.front().waiter);
+  queue_bytes_ -= queue_.front().bytes;
+  queue_.pop_front();
+  return first;
+}
+
 void Admission::Report() {
   options_.observer(in_flight_, static_cast<int>(queue_.size()));
 }
@@ -101,8 +110,7 @@ void Admission::Run() {
       }
       if (stopping_) return;
       while (!queue_.empty() && queue_.front().deadline <= options_.clock()) {
-        expired.push_back(std::move(queue_.front().waiter));
-        queue_.pop_front();
+        expired.push_back(TakeFirst());
       }
       if (!expired.empty()) Report();
     }

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "daemon/steady_clock.h"
 
 namespace mayfly::server {
 
@@ -37,8 +39,9 @@ class Admission {
   struct Options {
     int in_flight_max = 1;
     int queue_max = 0;
+    int64_t queue_bytes_max = std::numeric_limits<int64_t>::max();  // of all that wait
     absl::Duration queue_timeout = absl::Seconds(60);
-    std::function<absl::Time()> clock = absl::Now;
+    std::function<absl::Time()> clock = daemon::SteadyNow;
     // Called, with the lock held, when one of the numbers has changed; for metrics.
     std::function<void(int in_flight, int queued)> observer = [](int, int) {};
   };
@@ -47,7 +50,8 @@ class Admission {
   // Nobody may wait or hold a place any more.
   ~Admission();
 
-  Entry Enter(std::shared_ptr<Waiter> waiter);
+  // `bytes` is what the waiter holds of memory while it waits.
+  Entry Enter(std::shared_ptr<Waiter> waiter, int64_t bytes = 0);
 
   // True when `waiter` was still waiting: it does not wait any more, and nothing will be called.
   bool Withdraw(const Waiter* waiter);
@@ -68,10 +72,12 @@ class Admission {
  private:
   struct Queued {
     std::shared_ptr<Waiter> waiter;
+    int64_t bytes;
     absl::Time deadline;
   };
 
   void Run();
+  std::shared_ptr<Waiter> TakeFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Report() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -81,6 +87,7 @@ class Admission {
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<Queued> queue_ ABSL_GUARDED_BY(mutex_);  // all waited equally long at most: deadlines ascend
   absl::Duration held_average_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(1);
 

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "daemon/grpc_status.h"
 #include "daemon/random_id.h"
+#include "daemon/steady_clock.h"
 #include "policy/proto_duration.h"
 
 namespace mayfly::server {
@@ -16,6 +17,12 @@ using policy::ToProto;
 
 // After a worker could not be reached.
 constexpr absl::Duration kRetryAfterUnavailable = absl::Seconds(1);
+
+// The worker has counted its own line.
+void AddToQueueTime(absl::Duration queued, mayfly::v1::ExecutionResult* result) {
+  google::protobuf::Duration* queue = result->mutable_timings()->mutable_queue();
+  *queue = ToProto(policy::FromProto(*queue) + queued);
+}
 
 grpc::Status Draining() {
   return daemon::StatusWithReason(grpc::StatusCode::UNAVAILABLE, daemon::kReasonDraining, "the server is shutting down",
@@ -31,7 +38,7 @@ ExecutionCall::ExecutionCall(const Context* context, const mayfly::v1::ExecuteRe
       deadline_(deadline),
       consumer_(consumer),
       execution_id_(daemon::RandomId()),
-      arrived_(absl::Now()) {}
+      arrived_(daemon::SteadyNow()) {}
 
 void ExecutionCall::Start() {
   {
@@ -40,7 +47,7 @@ void ExecutionCall::Start() {
     accepted.mutable_accepted()->set_execution_id(execution_id_);
     Push(std::move(accepted));
   }
-  const Admission::Entry entry = context_->admission->Enter(shared_from_this());
+  const Admission::Entry entry = context_->admission->Enter(shared_from_this(), static_cast<int64_t>(request_->ByteSizeLong()));
   if (entry == Admission::Entry::kAdmitted) OnAdmitted();
   {
     absl::MutexLock lock(&mutex_);
@@ -61,7 +68,7 @@ void ExecutionCall::OnAdmitted() {
   bool dispatched;
   {
     absl::MutexLock lock(&mutex_);
-    admitted_ = absl::Now();
+    admitted_ = daemon::SteadyNow();
     context_->metrics->RecordQueued(admitted_ - arrived_);
     dispatched = dispatched_ = ending_ == Ending::kNone;
     if (dispatched) {
@@ -96,7 +103,7 @@ void ExecutionCall::OnQueueTimeout() {
     absl::MutexLock lock(&mutex_);
     end_ = daemon::StatusWithReason(
         grpc::StatusCode::DEADLINE_EXCEEDED, daemon::kReasonQueueTimeout,
-        absl::StrCat("no place became free within ", absl::FormatDuration(absl::Now() - arrived_)),
+        absl::StrCat("no place became free within ", absl::FormatDuration(daemon::SteadyNow() - arrived_)),
         context_->admission->RetryAfter());
   }
   Pump();
@@ -120,7 +127,7 @@ void ExecutionCall::Pump() {
       event = std::move(outbox_.front());
       outbox_.pop_front();
       busy_ = true;
-      busy_since_ = absl::Now();
+      busy_since_ = daemon::SteadyNow();
     } else if (end_.has_value()) {
       end = end_;
       ended_ = true;
@@ -162,9 +169,14 @@ void ExecutionCall::OnDone(const grpc::Status& status) {
   absl::Duration held;
   {
     absl::MutexLock lock(&mutex_);
+    held = daemon::SteadyNow() - admitted_;
+  }
+  // First: once the end is there, the consumer may be told, and whoever waits for the last call may go on.
+  context_->admission->Leave(held);
+  {
+    absl::MutexLock lock(&mutex_);
     self = std::move(self_);
     const absl::Time now = absl::Now();
-    held = now - admitted_;
     // The call to the worker has the caller's deadline. When that passes, the worker was not lost.
     if (ending_ == Ending::kNone && (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED || now >= deadline_)) {
       ending_ = Ending::kCancelled;
@@ -175,7 +187,6 @@ void ExecutionCall::OnDone(const grpc::Status& status) {
       EndWithoutFinished(status);
     }
   }
-  context_->admission->Leave(held);
   Pump();
 }
 
@@ -238,8 +249,8 @@ void ExecutionCall::Note(ExecuteEvent* event) {
     }
     case ExecuteEvent::kFinished:
       finished_ = true;
-      *event->mutable_finished()->mutable_timings()->mutable_queue() = ToProto(admitted_ - arrived_);
-      context_->metrics->RecordResult(event->finished(), absl::Now() - arrived_);
+      AddToQueueTime(admitted_ - arrived_, event->mutable_finished());
+      context_->metrics->RecordResult(event->finished(), daemon::SteadyNow() - arrived_);
       break;
     default:
       break;

@@ -11,12 +11,14 @@
 #include "daemon/json_log.h"
 #include "daemon/metrics_endpoint.h"
 #include "daemon/shutdown_signal.h"
+#include "google/protobuf/stubs/logging.h"
 #include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "mayfly/config/v1/config.pb.h"
 #include "policy/proto_duration.h"
+#include "policy/request_limits.h"
 #include "server/active_calls.h"
 #include "server/admission.h"
 #include "server/execution_call.h"
@@ -32,8 +34,6 @@ using daemon::Severity;
 using policy::FromProto;
 using mayfly::config::v1::ServerConfig;
 
-// Beyond the largest request: one that is a little too large gets an answer that names the limit.
-constexpr int kMessageBytesMax = 40 << 20;
 // Between two tries to reach the worker.
 constexpr int kReconnectBackoffMaxMs = 1000;
 
@@ -44,7 +44,7 @@ int StartFailed(const absl::Status& status) {
 
 std::shared_ptr<grpc::Channel> ConnectToWorker(const std::string& target) {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+  arguments.SetMaxReceiveMessageSize(policy::kRequestWireBytesMax);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
@@ -57,6 +57,7 @@ Admission::Options AdmissionOptions(const ServerConfig& config, ServerMetrics* m
   Admission::Options options;
   options.in_flight_max = config.in_flight_max();
   options.queue_max = config.queue_max();
+  options.queue_bytes_max = config.queue_bytes_max();
   options.queue_timeout = FromProto(config.queue_timeout());
   options.observer = [metrics](int in_flight, int queued) { metrics->SetLoad(in_flight, queued); };
   return options;
@@ -93,7 +94,7 @@ int Serve(const ServerConfig& config) {
 
   ExecutorService service(&context, &catalog, &active_calls, config.run_response_bytes_max());
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  auto listener = daemon::GrpcListener::Start({config.listen(), config.listen_mode(), kMessageBytesMax}, {&service});
+  auto listener = daemon::GrpcListener::Start({config.listen(), config.listen_mode()}, {&service});
   if (!listener.ok()) return StartFailed(listener.status());
   {
     absl::MutexLock lock(&health_mutex);
@@ -120,6 +121,8 @@ int Serve(const ServerConfig& config) {
 int Main(int argc, char** argv) {
   daemon::ReturnFreeMemory();
   daemon::BlockShutdownSignals();
+  // What callers send is parsed here: what is wrong with it becomes a status, not lines on stderr.
+  google::protobuf::SetLogHandler(nullptr);
   grpc_init();  // held to the end: gRPC 1.51 can take 10 s to shut down with its last object
   int exit_code = daemon::kExitOk;
   const auto line = daemon::ParseCommandLine(argc, argv, "mayfly-server", &exit_code);

@@ -3,6 +3,7 @@
 #ifndef MAYFLY_WORKER_EVENT_SINK_H_
 #define MAYFLY_WORKER_EVENT_SINK_H_
 
+#include <atomic>
 #include <deque>
 
 #include "absl/status/status.h"
@@ -36,9 +37,9 @@ class EventSink {
   // Ends the stream with `status` and no final event. Call once, instead of Finish.
   virtual void Fail(const grpc::Status& status) = 0;
 
-  // After Finish or Fail: waits until the reader has taken everything. When it has not within `timeout`, gives the
-  // stream up.
-  virtual void AwaitDelivered(absl::Duration timeout) = 0;
+  // After Finish or Fail: waits until the reader has taken everything. When it takes nothing for `timeout`, gives the
+  // stream up; so it does a second after `hurry` has become true.
+  virtual void AwaitDelivered(absl::Duration timeout, const std::atomic<bool>& hurry) = 0;
 };
 
 }  // namespace mayfly::worker

@@ -20,11 +20,17 @@ using policy::ToProto;
 // Read from the sandbox at once; also the size of the largest event.
 constexpr size_t kReadBytes = 64 * 1024;
 // Kept for a slow reader after the program's end; more is dropped and counted.
-constexpr size_t kDrainBytesMax = 1024 * 1024;
+constexpr size_t kPendingBytesMax = 1024 * 1024;
+// What an event costs beside its data: many tiny ones are no way around the bound.
+constexpr size_t kEventOverheadBytes = 256;
 // From the sandbox's death to the shim having copied what it wrote.
 constexpr absl::Duration kDrainTimeout = absl::Seconds(1);
 // The tail of the runner's stderr that is kept as evidence.
 constexpr size_t kDiagnosticsBytesMax = 1024;
+
+size_t CostOf(const ExecuteEvent& event) {
+  return kEventOverheadBytes + event.output().data().size() + event.file().data().size();
+}
 
 }  // namespace
 
@@ -68,7 +74,7 @@ void Execution::Poll() {
   enum { kWake, kStdin, kStdout, kStderr };
   // A negative descriptor is skipped. stdout is read only when the sink has everything: that is the backpressure.
   pollfd fds[] = {{sink_->wake()->fd(), POLLIN, 0},
-                  {feed_.done() || feed_failed_ ? -1 : sandbox_->stdin_fd(), POLLOUT, 0},
+                  {feed_.done() ? -1 : sandbox_->stdin_fd(), POLLOUT, 0},
                   {stdout_open_ && pending_.empty() ? sandbox_->stdout_fd() : -1, POLLIN, 0},
                   {stderr_open_ ? sandbox_->stderr_fd() : -1, POLLIN, 0}};
   const absl::Duration left = std::max(NextDeadline() - clock_(), absl::ZeroDuration());
@@ -97,6 +103,8 @@ void Execution::CheckCauses() {
       case Phase::kStarting:
         return EndBy(KillCause::kStartTimeout);
       case Phase::kRunning:
+        ReadAhead();
+        if (phase_ != Phase::kRunning || !Alive()) return;
         return EndBy(KillCause::kWallLimit);
       case Phase::kCollecting:
         result_.add_evidence(
@@ -141,18 +149,25 @@ absl::Time Execution::NextDeadline() const {
   return next;
 }
 
-// A program that has ended by itself is not killed any more: what comes later does not change how it ended.
+// What has ended by itself is not killed any more: what comes later does not change how it ended. How a dead sandbox
+// ended is still to be read.
 void Execution::EndBy(KillCause cause) {
-  if (evidence_.program_exit.has_value()) {
+  const bool about_the_output = cause == KillCause::kStdoutLimit || cause == KillCause::kStderrLimit;
+  if (evidence_.program_exit.has_value() || (!about_the_output && sandbox_->exit().has_value())) {
     phase_ = Phase::kDone;
     return;
   }
   evidence_.kill = cause;
 }
 
+void Execution::Append(ExecuteEvent event) {
+  pending_bytes_ += CostOf(event);
+  pending_.push_back(std::move(event));
+}
+
 void Execution::SendPending() {
   while (!pending_.empty() && sink_->ready()) {
-    pending_bytes_ -= pending_.front().output().data().size();
+    pending_bytes_ -= CostOf(pending_.front());
     last_event_ = clock_();
     sink_->Send(std::move(pending_.front()));
     pending_.pop_front();
@@ -169,10 +184,9 @@ void Execution::SendHeartbeat() {
 
 void Execution::FeedJob() {
   absl::Status status = feed_.WriteTo(sandbox_->stdin_fd());
-  if (!status.ok()) {
-    feed_failed_ = true;
-    evidence_.failure = status;
-  }
+  if (status.ok()) return;
+  evidence_.failure = status;
+  EndBy(KillCause::kJobFailed);
 }
 
 void Execution::ReadFrames() {
@@ -186,6 +200,15 @@ void Execution::ReadFrames() {
   if (!status.ok() && Alive()) {
     evidence_.failure = status;
     EndBy(KillCause::kProtocol);
+  }
+}
+
+// Reads all that is there: when we are late, the program's end may be there already, behind what it wrote.
+void Execution::ReadAhead() {
+  pollfd fd = {sandbox_->stdout_fd(), POLLIN, 0};
+  while (phase_ == Phase::kRunning && Alive() && stdout_open_ && pending_bytes_ < kPendingBytesMax &&
+         poll(&fd, 1, 0) > 0) {
+    ReadFrames();
   }
 }
 
@@ -206,7 +229,7 @@ void Execution::OnStarted() {
   cpu_at_start_ = sandbox_->cgroup().cpu_time().value_or(absl::ZeroDuration());
   ExecuteEvent event;
   event.mutable_started();
-  pending_.push_back(std::move(event));
+  Append(std::move(event));
 }
 
 void Execution::OnOutput(int fd, std::string&& data) {
@@ -214,25 +237,25 @@ void Execution::OnOutput(int fd, std::string&& data) {
   const int64_t offset = account.offset();
   const auto admitted = static_cast<size_t>(account.Admit(static_cast<int64_t>(data.size())));
   if (admitted == 0) return;
-  drain_full_ = drain_full_ || (draining_ && pending_bytes_ + admitted > kDrainBytesMax);
+  drain_full_ = drain_full_ || (draining_ && pending_bytes_ + admitted > kPendingBytesMax);
   if (drain_full_) {
     account.TakeBack(static_cast<int64_t>(admitted));
     return;
   }
   data.resize(admitted);
-  pending_bytes_ += admitted;
   const mayfly::v1::Stream stream = fd == 1 ? mayfly::v1::STREAM_STDOUT : mayfly::v1::STREAM_STDERR;
   // Many small writes that came together go on together.
   if (!pending_.empty() && pending_.back().has_output() && pending_.back().output().stream() == stream &&
       pending_.back().output().data().size() + admitted <= runner::kDataBytesMax) {
     pending_.back().mutable_output()->mutable_data()->append(data);
+    pending_bytes_ += admitted;
     return;
   }
   ExecuteEvent event;
   event.mutable_output()->set_stream(stream);
   event.mutable_output()->set_offset(offset);
   event.mutable_output()->set_data(std::move(data));
-  pending_.push_back(std::move(event));
+  Append(std::move(event));
 }
 
 void Execution::OnExited(const mayfly::runner::v1::Exited& exited) {
@@ -272,7 +295,7 @@ void Execution::OnFileData(std::string&& data) {
   chunk->set_offset(file_offset_);
   file_offset_ += static_cast<int64_t>(data.size());
   chunk->set_data(std::move(data));
-  pending_.push_back(std::move(event));
+  Append(std::move(event));
 }
 
 void Execution::OnDone(const mayfly::runner::v1::Done& done) {
@@ -306,16 +329,19 @@ void Execution::DrainRemaining() {
 void Execution::GatherEvidence() {
   if (evidence_.kill != KillCause::kNone) {
     absl::Status killed = sandbox_->Kill();
-    if (!killed.ok()) result_.add_evidence(absl::StrCat("kill: ", killed.ToString()));
+    if (!killed.ok()) {
+      evidence_.kill_failed = true;
+      result_.add_evidence(absl::StrCat("kill: ", killed.ToString()));
+    }
   }
-  if (!evidence_.program_exit.has_value() && evidence_.kill != KillCause::kProtocol) DrainRemaining();
+  if (!evidence_.program_exit.has_value() && evidence_.failure.ok()) DrainRemaining();
   const SandboxCgroup& cgroup = sandbox_->cgroup();
   evidence_.oom_kills = cgroup.oom_kills().value_or(0);
   evidence_.task_exit = sandbox_->exit();
   mayfly::v1::Usage* usage = result_.mutable_usage();
   usage->set_memory_peak_bytes(cgroup.memory_peak().value_or(0));
   if (!usage->has_cpu_time() && started_ != absl::InfiniteFuture()) {
-    if (const auto cpu = cgroup.cpu_time()) *usage->mutable_cpu_time() = ToProto(*cpu - cpu_at_start_);
+    if (const auto cpu = cgroup.cpu_time()) *usage->mutable_cpu_time() = ToProto(std::max(*cpu - cpu_at_start_, absl::ZeroDuration()));
   }
 }
 

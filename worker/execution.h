@@ -70,9 +70,11 @@ class Execution : private RunnerStream::Handler {
   void CheckCauses();
   bool SandboxIsSpent(absl::Time now);
   void EndBy(KillCause cause);
+  void Append(mayfly::v1::ExecuteEvent event);
   void SendPending();
   void SendHeartbeat();
   void ReadFrames();
+  void ReadAhead();
   void ReadDiagnostics();
   void FeedJob();
   // Takes what was still on its way when the program was killed or the sandbox died.
@@ -92,7 +94,6 @@ class Execution : private RunnerStream::Handler {
   const policy::EffectiveLimits limits_;
 
   JobFeed feed_;
-  bool feed_failed_ = false;
   RunnerStream stream_;
   bool stdout_open_ = true;
   bool stderr_open_ = true;

@@ -42,6 +42,7 @@ grpc::Status Executor::Submit(Ticket ticket) {
         absl::StrCat("all ", options_.sandboxes_max, " sandboxes are taken and ", line_.size(), " executions wait"),
         kRetryAfter);
   }
+  ticket.submitted = options_.clock();
   line_.push_back(std::move(ticket));
   metrics_->SetLineDepth(static_cast<int>(line_.size()));
   return grpc::Status::OK;
@@ -81,7 +82,7 @@ void Executor::Run() {
       metrics_->SetInFlight(static_cast<int>(running_.size()));
     }
     Execute(ticket);
-    ticket.sink->AwaitDelivered(options_.delivery_timeout);
+    ticket.sink->AwaitDelivered(options_.delivery_timeout, ending_);
     absl::MutexLock lock(&mutex_);
     running_.erase(ticket.sink.get());
     metrics_->SetInFlight(static_cast<int>(running_.size()));
@@ -123,7 +124,7 @@ void Executor::ExecuteIn(Sandbox* sandbox, const Ticket& ticket, absl::Time bega
   Execution execution(*ticket.request, *ticket.offered, sandbox, ticket.sink.get(), &ending_, options_.timeouts,
                       options_.clock, began);
   mayfly::v1::ExecutionResult result = execution.Run();
-  Conclude(ticket, std::move(result), execution.TakeLastEvents());
+  Conclude(ticket, began, std::move(result), execution.TakeLastEvents());
 }
 
 void Executor::FailToStart(const Ticket& ticket, const absl::Status& why, absl::Time began) {
@@ -137,15 +138,18 @@ void Executor::FailToStart(const Ticket& ticket, const absl::Status& why, absl::
   result.mutable_stdout();
   result.mutable_stderr();
   *result.mutable_timings()->mutable_sandbox() = policy::ToProto(options_.clock() - began);
+  // What containerd and the runtime say names paths of the host: that is for the operator.
+  Log(Severity::kError, "sandbox could not be made", {{"execution_id", ticket.execution_id}, {"error", why.ToString()}});
   Evidence evidence;
-  evidence.failure = why;
+  evidence.failure = absl::Status(why.code(), "it could not be made; the worker's log has the reason");
   DecideTermination(evidence, &result);
-  Conclude(ticket, std::move(result), {});
+  Conclude(ticket, began, std::move(result), {});
 }
 
-void Executor::Conclude(const Ticket& ticket, mayfly::v1::ExecutionResult result,
+void Executor::Conclude(const Ticket& ticket, absl::Time began, mayfly::v1::ExecutionResult result,
                         std::deque<mayfly::v1::ExecuteEvent> last_events) {
   result.set_execution_id(ticket.execution_id);
+  *result.mutable_timings()->mutable_queue() = policy::ToProto(began - ticket.submitted);
   metrics_->RecordResult(result);
   const bool failed = result.termination() == mayfly::v1::TERMINATION_SANDBOX_FAILED;
   Log(failed ? Severity::kError : Severity::kInfo, "execution finished",

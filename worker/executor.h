@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "daemon/steady_clock.h"
 #include "grpcpp/support/status.h"
 #include "mayfly/v1/execution.pb.h"
 #include "worker/event_sink.h"
@@ -32,6 +33,7 @@ struct Ticket {
   const mayfly::v1::ExecuteRequest* request = nullptr;
   const Template* offered = nullptr;
   std::shared_ptr<EventSink> sink;
+  absl::Time submitted;  // set by Submit
 };
 
 class Executor {
@@ -40,15 +42,16 @@ class Executor {
     int sandboxes_max = 1;
     int line_max = 0;
     ExecutionTimeouts timeouts;
-    // How long a reader may take for the last events before its stream is given up.
-    absl::Duration delivery_timeout = absl::Seconds(30);
-    Clock clock = absl::Now;
+    // A reader that takes nothing for so long after the program's end is given up. Longer than the server's own patience
+    // with its callers (server/active_calls.h), so that it is the server that decides.
+    absl::Duration delivery_timeout = absl::Seconds(90);
+    Clock clock = daemon::SteadyNow;
   };
 
   // Everything pointed to must outlive it.
   Executor(Options options, SandboxContext context, const RootfsStore* rootfs, WorkerMetrics* metrics);
 
-  // Requires Shutdown().
+  // Shuts down at once.
   ~Executor();
 
   // Takes the ticket, or returns why not: RESOURCE_EXHAUSTED (with RetryInfo) or UNAVAILABLE (draining). Does not
@@ -68,7 +71,7 @@ class Executor {
   void ExecuteIn(Sandbox* sandbox, const Ticket& ticket, absl::Time began);
   // For an execution whose sandbox could not be made.
   void FailToStart(const Ticket& ticket, const absl::Status& why, absl::Time began);
-  void Conclude(const Ticket& ticket, mayfly::v1::ExecutionResult result,
+  void Conclude(const Ticket& ticket, absl::Time began, mayfly::v1::ExecutionResult result,
                 std::deque<mayfly::v1::ExecuteEvent> last_events);
   void Refuse(const Ticket& ticket, const grpc::Status& status);
 

@@ -36,9 +36,6 @@ using daemon::Severity;
 using policy::FromProto;
 using mayfly::config::v1::WorkerConfig;
 
-// Beyond the largest request, its wrapping included.
-constexpr int kMessageBytesMax = 40 << 20;
-
 int StartFailed(const absl::Status& status) {
   Log(Severity::kError, "cannot start", {{"error", status.message()}});
   return daemon::kExitStartFailed;
@@ -94,7 +91,7 @@ int Serve(const WorkerConfig& config, const TemplateMap& templates) {
   Executor executor(std::move(options), std::move(context), &rootfs, &metrics);
 
   WorkerService service(&templates, config.sandboxes_max(), &rootfs, &executor, &metrics);
-  auto listener = daemon::GrpcListener::Start({config.listen(), config.listen_mode(), kMessageBytesMax}, {&service});
+  auto listener = daemon::GrpcListener::Start({config.listen(), config.listen_mode()}, {&service});
   if (!listener.ok()) return StartFailed(listener.status());
   Log(Severity::kInfo, "worker serves",
       {{"listen", config.listen()}, {"templates", templates.size()}, {"sandboxes_max", config.sandboxes_max()}});

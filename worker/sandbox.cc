@@ -103,7 +103,8 @@ bool Sandbox::AwaitExit(absl::Duration timeout) {
 absl::Status Sandbox::Kill() {
   if (exit().has_value()) return absl::OkStatus();
   absl::Status status = context_.containerd->KillTask(id_);
-  if (!status.ok()) return status;
+  // A runtime calls it an error when there is nothing left to kill, which the wait then tells.
+  if (!status.ok()) return AwaitExit(kOwnExitTimeout) ? absl::OkStatus() : status;
   if (AwaitExit(kExitTimeout)) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat("task ", id_, " was killed but has not ended"));
 }
@@ -142,7 +143,11 @@ absl::Status Sandbox::Destroy() {
       absl::SleepFor(pause);
       pause = std::min(2 * pause, kRetryPauseMax);
     }
-    if (!status.ok()) left.push_back(absl::StrCat(undo.what, ": ", status.message()));
+    if (!status.ok()) {
+      // The container stays as the handle by which its task can be found again.
+      left.push_back(absl::StrCat(undo.what, ": ", status.message()));
+      break;
+    }
   }
   wait_.reset();
   fifos_.reset();

@@ -60,6 +60,7 @@ void StreamSink::Advance() {
 void StreamSink::OnWriteDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
+  ++taken_;
   if (!ok) cancelled_ = true;
   Advance();
   wake_.Signal();
@@ -78,11 +79,19 @@ void StreamSink::OnDone() {
   done_ = true;
 }
 
-void StreamSink::AwaitDelivered(absl::Duration timeout) {
+void StreamSink::AwaitDelivered(absl::Duration timeout, const std::atomic<bool>& hurry) {
+  constexpr absl::Duration kSlice = absl::Seconds(1);
   absl::MutexLock lock(&mutex_);
-  if (mutex_.AwaitWithTimeout(absl::Condition(&done_), timeout)) return;
-  context_->TryCancel();
-  mutex_.Await(absl::Condition(&done_));
+  uint64_t before = taken_;
+  absl::Duration idle;
+  while (!mutex_.AwaitWithTimeout(absl::Condition(&done_), kSlice)) {
+    idle = taken_ == before ? idle + kSlice : absl::ZeroDuration();
+    before = taken_;
+    if (idle < timeout && !hurry) continue;
+    context_->TryCancel();
+    mutex_.Await(absl::Condition(&done_));
+    return;
+  }
 }
 
 }  // namespace mayfly::worker

@@ -2,6 +2,7 @@
 #ifndef MAYFLY_WORKER_STREAM_SINK_H_
 #define MAYFLY_WORKER_STREAM_SINK_H_
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -27,7 +28,7 @@ class StreamSink : public EventSink, public grpc::ServerWriteReactor<mayfly::v1:
   void Send(mayfly::v1::ExecuteEvent event) override;
   void Finish(std::deque<mayfly::v1::ExecuteEvent> last) override;
   void Fail(const grpc::Status& status) override;
-  void AwaitDelivered(absl::Duration timeout) override;
+  void AwaitDelivered(absl::Duration timeout, const std::atomic<bool>& hurry) override;
 
   // grpc::ServerWriteReactor
   void OnWriteDone(bool ok) override;
@@ -45,6 +46,7 @@ class StreamSink : public EventSink, public grpc::ServerWriteReactor<mayfly::v1:
 
   mutable absl::Mutex mutex_;
   mayfly::v1::ExecuteEvent current_ ABSL_GUARDED_BY(mutex_);  // being written
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // events so far
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -52,7 +54,9 @@ class StreamSink : public EventSink, public grpc::ServerWriteReactor<mayfly::v1:
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
   std::deque<mayfly::v1::ExecuteEvent> last_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<StreamSink> self_;  // until OnDone
+
+  // Set before gRPC knows the sink, cleared by its last call, OnDone.
+  std::shared_ptr<StreamSink> self_;
 };
 
 }  // namespace mayfly::worker

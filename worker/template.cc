@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/util/time_util.h"
@@ -127,10 +128,16 @@ absl::StatusOr<TemplateMap> BuildTemplates(const mayfly::config::v1::WorkerConfi
   for (int i = 0; i < config.templates_size(); ++i) {
     const TemplateConfig& template_config = config.templates(i);
     const std::string key = absl::StrCat("templates[", i, "]");
+    int64_t env_bytes = 0;
     for (const auto& [name, value] : template_config.env()) {
       if (!policy::IsEnvName(name)) {
         problems.Add(key, ".env: ", Quoted(name), " is not a variable's name ([A-Za-z_][A-Za-z0-9_]*)");
       }
+      if (absl::StrContains(value, '\0')) problems.Add(key, ".env.", name, ": a value cannot hold a NUL byte");
+      env_bytes += static_cast<int64_t>(name.size() + value.size());
+    }
+    if (env_bytes > policy::kEnvBytesMax) {
+      problems.Add(key, ".env: ", env_bytes, " bytes together are more than the limit of ", policy::kEnvBytesMax);
     }
     Template made = MakeTemplate(template_config);
     CheckLimits(key, made.info, &problems);

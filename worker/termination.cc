@@ -62,6 +62,7 @@ void SetKilled(const Evidence& evidence, ExecutionResult* result) {
       return;
     case KillCause::kStartTimeout:
       return SetSandboxFailed("it was not ready in time", result);
+    case KillCause::kJobFailed:
     case KillCause::kProtocol:
     case KillCause::kNone:
       return SetSandboxFailed(evidence.failure.message(), result);
@@ -90,17 +91,33 @@ void SetSandboxDied(const Evidence& evidence, ExecutionResult* result) {
   SetSandboxFailed(evidence.failure.ok() ? "it ended without a word" : evidence.failure.message(), result);
 }
 
+absl::string_view KillName(KillCause cause) {
+  switch (cause) {
+    case KillCause::kNone:
+      break;
+    case KillCause::kWallLimit:
+      return "wall limit";
+    case KillCause::kStdoutLimit:
+      return "stdout limit";
+    case KillCause::kStderrLimit:
+      return "stderr limit";
+    case KillCause::kCancelled:
+      return "call cancelled";
+    case KillCause::kShutdown:
+      return "shutdown";
+    case KillCause::kStartTimeout:
+      return "start timeout";
+    case KillCause::kJobFailed:
+      return "the job could not be written";
+    case KillCause::kProtocol:
+      return "protocol violation";
+  }
+  return "";
+}
+
 void AddEvidence(const Evidence& evidence, ExecutionResult* result) {
-  static constexpr absl::string_view kKillNames[] = {"",
-                                                     "killed by Mayfly: wall limit",
-                                                     "killed by Mayfly: stdout limit",
-                                                     "killed by Mayfly: stderr limit",
-                                                     "killed by Mayfly: call cancelled",
-                                                     "killed by Mayfly: shutdown",
-                                                     "killed by Mayfly: start timeout",
-                                                     "killed by Mayfly: protocol violation"};
   if (evidence.kill != KillCause::kNone) {
-    result->add_evidence(std::string(kKillNames[static_cast<size_t>(evidence.kill)]));
+    result->add_evidence(absl::StrCat("killed by Mayfly: ", KillName(evidence.kill)));
   }
   if (evidence.program_exit.has_value()) {
     result->add_evidence(evidence.program_exit->code.has_value()
@@ -122,6 +139,7 @@ void AddEvidence(const Evidence& evidence, ExecutionResult* result) {
 void DecideTermination(const Evidence& evidence, ExecutionResult* result) {
   if (evidence.kill != KillCause::kNone) {
     SetKilled(evidence, result);
+    if (evidence.kill_failed) result->mutable_message()->append(" (Ending it takes longer than usual.)");
   } else if (evidence.program_exit.has_value()) {
     SetProgramExit(evidence, result);
   } else {

@@ -23,6 +23,7 @@ enum class KillCause {
   kCancelled,     // the caller is gone or its deadline passed
   kShutdown,      // the worker stops
   kStartTimeout,  // the sandbox was not ready in time
+  kJobFailed,     // the job could not be written
   kProtocol,      // what came out of the sandbox was not what a runner says
 };
 
@@ -36,6 +37,8 @@ struct ProgramExit {
 struct Evidence {
   // Set when the worker ended it before the program ended by itself.
   KillCause kill = KillCause::kNone;
+  // Set when killing it has not succeeded (yet); the teardown goes on trying.
+  bool kill_failed = false;
   std::optional<ProgramExit> program_exit;
   // How the sandbox's init ended.
   std::optional<TaskExit> task_exit;

@@ -1,19 +1,22 @@
 #include "clients/cli/connection.h"
 
-#include <climits>
-
 #include "absl/strings/str_cat.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace mayfly::cli {
+namespace {
+
+// Events carry 64 KiB; a result with the longest lists stays far below this.
+constexpr int kMessageBytesMax = 16 << 20;
+
+}  // namespace
 
 Connection::Connection(std::string address) : address_(std::move(address)) {
   grpc::ChannelArguments arguments;
   arguments.SetUserAgentPrefix("mayfly-cli");
-  // Returned files come in parts, yet an answer with long lists may pass gRPC's 4 MiB.
-  arguments.SetMaxReceiveMessageSize(INT_MAX);
+  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   // The environment's HTTP proxy is for the web; the service is on this machine or near.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   channel_ = grpc::CreateCustomChannel(address_, grpc::InsecureChannelCredentials(), arguments);

@@ -32,7 +32,7 @@ build() {
       line=$(tail -n 1 "$log" | cut -c1-100)
       [[ $line != \[* ]] || printf '\r\033[Kbuild: %s' "$line" >&2
     elif [ $((waited % 150)) = 0 ]; then
-      line=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1)
+      line=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1 || true)
       echo "build: $preset ${line:-...}" >&2
     fi
   done

@@ -1,4 +1,4 @@
-// A program sees what its caller sent, and its language behaves as everywhere else. CASES.md 35-45.
+// A program sees what its caller sent, and its language behaves as everywhere else. Field cases 35-45.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::string AllBytes(size_t size) {
   return bytes;
 }
 
-// Full: 200 of each, as in CASES.md. Short: 12.
+// Full: 200 of each. Short: 12.
 TEST_F(FidelityTest, Case35_StdinEndsUnderLoad) {
   const std::vector<std::string> inputs = {"hi", ""};
   Concurrently(2 * Repeat(12, 200), [&](int i) {

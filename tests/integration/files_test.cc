@@ -1,4 +1,4 @@
-// Files in, files out: exact when honest, harmless when not. CASES.md 28-34.
+// Files in, files out: exact when honest, harmless when not. Field cases 28-34.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// What a program sees of its sandbox. CASES.md 71, 73, and 27.
+// What a program sees of its sandbox. Field cases 71, 73, and 27.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/statvfs.h>

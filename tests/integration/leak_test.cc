@@ -1,4 +1,4 @@
-// Nothing outlives its execution: what the machine holds for the stack is the same before and after. CASES.md 33. Needs
+// Nothing outlives its execution: what the machine holds for the stack is the same before and after. Field cases 33. Needs
 // the stack to itself, and root.
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class LeakTest : public StackTest {
   std::vector<int64_t> descriptors_;
 };
 
-// Full: 200, as in the issue. Short: 24.
+// Full: 200. Short: 24.
 TEST_F(LeakTest, AfterExecutions) {
   Concurrently(
       Repeat(24, 200),
@@ -64,7 +64,7 @@ TEST_F(LeakTest, AfterExecutions) {
   ExpectAsBefore();
 }
 
-// Full: 50, as in the issue. Short: 10.
+// Full: 50. Short: 10.
 TEST_F(LeakTest, AfterCancelledExecutions) {
   Concurrently(
       Repeat(10, 50),
@@ -112,7 +112,7 @@ TEST_F(LeakTest, AfterRefusedRequests) {
   ExpectAsBefore();
 }
 
-// Full: 1,000, as in CASES.md, and the issue's bound on memory. Short: 12.
+// Full: 1,000, and a bound on memory. Short: 12.
 TEST_F(LeakTest, Case33_ScratchSpaceComesBack) {
   const auto run = [](int count) {
     Concurrently(

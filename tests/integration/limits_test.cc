@@ -1,4 +1,4 @@
-// Memory, processes, disk: a program that asks for too much meets a limit; nobody else notices. CASES.md 18-27.
+// Memory, processes, disk: a program that asks for too much meets a limit; nobody else notices. Field cases 18-27.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -103,7 +103,7 @@ TEST_F(LimitsTest, DescriptorsRunOutInsideOnly) {
   EXPECT_EQ(outcome.out, "refused 24\n") << "EMFILE";
 }
 
-// Full: 200, as in CASES.md. Short: 12.
+// Full: 200. Short: 12.
 TEST_F(LimitsTest, Case44_OrdinarySystemCallsUnderLoad) {
   Concurrently(Repeat(12, 200), [&](int) {
     const Outcome outcome = Execute(ProgramFile("syscalls.py"));

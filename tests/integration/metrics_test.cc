@@ -1,4 +1,4 @@
-// Both daemons' Prometheus pages: they count what happens, with labels from closed sets only. CASES.md 69. Needs the
+// Both daemons' Prometheus pages: they count what happens, with labels from closed sets only. Field cases 69. Needs the
 // stack to itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ TEST_F(MetricsTest, BytesAreCountedByStream) {
   EXPECT_GE(after, before + 100000);
 }
 
-// Full: 10,000, as in CASES.md. Short: 50.
+// Full: 10,000. Short: 50.
 TEST_F(MetricsTest, Case69_RandomNamesMakeNoSeries) {
   std::mt19937_64 random(std::random_device{}());
   const auto ask = [&](std::string name, std::string caller) {

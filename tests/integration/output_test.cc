@@ -1,4 +1,4 @@
-// What a program writes arrives: all of it, as it comes, in order, and what does not is counted. CASES.md 1-9.
+// What a program writes arrives: all of it, as it comes, in order, and what does not is counted. Field cases 1-9.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// How programs end: exit codes, signals, deadlines, what they leave behind. CASES.md 10-17, 41, 60.
+// How programs end: exit codes, signals, deadlines, what they leave behind. Field cases 10-17, 41, 60.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -90,7 +90,7 @@ TEST_F(ProcessTest, Case15_CpuAndWallAreDifferentThings) {
 }
 
 // Full: 50 at once. Short: 16, still twice what the server runs at once. The last ones wait for longer than the limit.
-// CASES.md has 300 ms for the limit, which an interpreter that starts cold on half a CPU does not make by itself.
+// The field case has 300 ms for the limit, which an interpreter that starts cold on half a CPU does not make by itself.
 TEST_F(ProcessTest, Case16_QueueingIsNotInTheWallLimit) {
   const int count = Repeat(16, 50);
   std::atomic<int> right = 0, refused = 0;
@@ -194,7 +194,7 @@ TEST_F(ProcessTest, ASignalThatIsNotOursIsSignaled) {
   });
 }
 
-// Full: 200 of each, as in CASES.md. Short: 12.
+// Full: 200 of each. Short: 12.
 TEST_F(ProcessTest, Case60_ExitCodesUnderLoad) {
   const int count = Repeat(12, 200);
   Concurrently(2 * count, [&](int i) {

@@ -22,7 +22,7 @@
 //   MAYFLY_TEST_RUN_DIR         the stack's directory for sockets, FIFOs and bundles
 //   MAYFLY_TEST_STATE_DIR       containerd's root directory; default: as MAYFLY_TEST_RUN_DIR
 //   MAYFLY_TEST_CGROUP          the sandboxes' parent cgroup, as in the worker's configuration, e.g. "/mayfly-test"
-//   MAYFLY_TEST_REPEAT          "full": the repetition counts of the issue and of CASES.md, not the short ones. Run the
+//   MAYFLY_TEST_REPEAT          "full": the full repetition counts, not the short ones. Run the
 //                               test program itself then (bin/leak_test): ctest's timeouts are for the short runs
 // A test that needs one and does not have it fails; it is never skipped. Tests that count things on the machine
 // (leak_test, stop_test, metrics_test) need the stack to themselves: run ctest without -j.

@@ -1,4 +1,4 @@
-// The service's other faces: Run, ListTemplates, health, reflection, many callers at once. CASES.md 65.
+// The service's other faces: Run, ListTemplates, health, reflection, many callers at once. Field cases 65.
 #include "tests/integration/service.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A caller that goes, takes its sandbox along. CASES.md 59, 66. Needs the stack to itself.
+// A caller that goes, takes its sandbox along. Field cases 59, 66. Needs the stack to itself.
 #include <gtest/gtest.h>
 
 #include <string>

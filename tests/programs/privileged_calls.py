@@ -32,7 +32,6 @@ def device(path, kind, major, minor):
 
 attempt("memory device", lambda: device("/tmp/mem", stat.S_IFCHR, 1, 1))
 attempt("disk device", lambda: device("/tmp/disk", stat.S_IFBLK, 8, 0))
-attempt("fuse device", lambda: device("/tmp/fuse", stat.S_IFCHR, 10, 229))
 attempt("kvm device", lambda: device("/tmp/kvm", stat.S_IFCHR, 10, 232))
 attempt("mount proc", libc_call("mount", b"proc", b"/tmp", b"proc", 0, None))
 attempt("mount tmpfs", libc_call("mount", b"none", b"/tmp", b"tmpfs", 0, None))

@@ -1,4 +1,4 @@
-// Nothing gets out: programs of tests/programs that try, and what they must find. CASES.md 34, 72, 73.
+// Nothing gets out: programs of tests/programs that try, and what they must find. Field cases 34, 72, 73.
 //
 // Each program prints a line an attempt, lower case for the right outcome and UPPER CASE for a breach; what the host
 // can see of it (files, listening sockets, the next execution) is checked from outside as well.

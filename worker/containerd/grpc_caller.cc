@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "policy/utf8.h"
 
 namespace mayfly::worker {
 
@@ -13,7 +14,9 @@ absl::Status ToStatus(const grpc::Status& status, absl::string_view doing) {
   // gRPC's codes and Abseil's are the same numbers.
   return absl::Status(
       static_cast<absl::StatusCode>(status.error_code()),
-      absl::StrCat(doing, ": ", absl::string_view(status.error_message()).substr(0, kErrorMessageBytesMax)));
+      // It may quote any bytes, and ends up in protobuf strings.
+      absl::StrCat(doing, ": ",
+                   policy::EscapeToUtf8(absl::string_view(status.error_message()).substr(0, kErrorMessageBytesMax))));
 }
 
 GrpcCaller::GrpcCaller(std::shared_ptr<grpc::Channel> channel, std::string namespace_name, absl::Duration timeout,

@@ -15,9 +15,9 @@
 
 namespace mayfly::worker {
 
-// An image reference that names its content: "docker.io/library/python@sha256:...".
+// An image reference that names its content: "mayfly.local/python@sha256:...".
 struct PinnedReference {
-  std::string name;    // "docker.io/library/python"; may be empty
+  std::string name;    // "mayfly.local/python"; may be empty
   std::string digest;  // "sha256:" and 64 lower-case hexadecimal digits
 };
 

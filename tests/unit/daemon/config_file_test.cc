@@ -152,8 +152,7 @@ TEST(ConfigFile, ExplainsWhatIsWrongWithAValue) {
       {"[a]: 1", "c.yaml:3: has a key that is not a word"},
       {"\"a\\nb\": 1",
        "c.yaml:3: a\\nb: unknown key; the keys here are listen, listen_mode, worker, metrics, in_flight_max, "
-       "queue_max, "
-       "queue_timeout, run_response_bytes_max, drain_timeout"},
+       "queue_max, queue_bytes_max, queue_timeout, run_response_bytes_max, drain_timeout"},
   };
   for (const Case& c : cases) EXPECT_EQ(ServerError(c.lines), c.error);
 }

@@ -248,5 +248,26 @@ TEST_F(AdmissionTest, PlacesAreNeitherLostNorMultiplied) {
   EXPECT_EQ(queued_, 0);
 }
 
+TEST(AdmissionBytes, AQueueIsFullByBytesToo) {
+  class Nobody : public Admission::Waiter {
+    void OnAdmitted() override {}
+    void OnQueueTimeout() override {}
+  };
+  Admission::Options options;
+  options.queue_max = 10;
+  options.queue_bytes_max = 100;
+  Admission admission(options);
+  const auto large = std::make_shared<Nobody>();
+  EXPECT_EQ(admission.Enter(std::make_shared<Nobody>(), 1000), Admission::Entry::kAdmitted) << "it does not wait";
+  EXPECT_EQ(admission.Enter(large, 60), Admission::Entry::kQueued);
+  EXPECT_EQ(admission.Enter(std::make_shared<Nobody>(), 41), Admission::Entry::kFull);
+  EXPECT_EQ(admission.Enter(std::make_shared<Nobody>(), 40), Admission::Entry::kQueued);
+  EXPECT_TRUE(admission.Withdraw(large.get()));
+  EXPECT_EQ(admission.Enter(std::make_shared<Nobody>(), 60), Admission::Entry::kQueued);
+  for (int i = 0; i < 3; ++i) admission.Leave(absl::ZeroDuration());
+  EXPECT_EQ(admission.Enter(std::make_shared<Nobody>(), 0), Admission::Entry::kAdmitted);
+  admission.Leave(absl::ZeroDuration());
+}
+
 }  // namespace
 }  // namespace mayfly::server

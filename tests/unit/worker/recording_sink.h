@@ -35,7 +35,7 @@ class RecordingSink : public EventSink {
   void Send(mayfly::v1::ExecuteEvent event) override;
   void Finish(std::deque<mayfly::v1::ExecuteEvent> last) override;
   void Fail(const grpc::Status& status) override;
-  void AwaitDelivered(absl::Duration /*timeout*/) override {}
+  void AwaitDelivered(absl::Duration /*timeout*/, const std::atomic<bool>& /*hurry*/) override {}
 
   // The reader takes so many events more.
   void Take(int events);

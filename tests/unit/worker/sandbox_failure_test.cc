@@ -31,6 +31,7 @@ class StartStepTest : public ::testing::TestWithParam<std::tuple<const char*, ab
 
 TEST_P(StartStepTest, FailsCleanly) {
   const auto& [method, code, how] = GetParam();
+  const daemon::ScopedLogCapture log;
   WorkerUnderTest worker;
   worker.fake().failpoints().Set(
       method, {.error = absl::Status(code, "no luck"), .act = how == How::kDoneButAnsweredWithAnError, .times = 1});
@@ -49,7 +50,9 @@ TEST_P(StartStepTest, FailsCleanly) {
     ExpectWellFormed(sink->events());
     EXPECT_EQ(result->termination(), mayfly::v1::TERMINATION_SANDBOX_FAILED);
     EXPECT_TRUE(result->retry_safe());
-    EXPECT_THAT(result->message(), HasSubstr("no luck"));
+    // The reason may name the host's paths: it is for the operator.
+    EXPECT_THAT(log.lines(), Contains(HasSubstr("no luck")));
+    EXPECT_THAT(result->ShortDebugString(), ::testing::Not(HasSubstr("no luck")));
     EXPECT_EQ(result->template_(), "python");
     EXPECT_EQ(result->execution_id(), "00000000000000000000000000000001");
   }
@@ -88,12 +91,13 @@ INSTANTIATE_TEST_SUITE_P(All, HangingStepTest, ::testing::Values("containers.Cre
                          [](const auto& info) { return absl::StrReplaceAll(info.param, {{".", ""}}); });
 
 TEST(SandboxFailureTest, NoPlaceForFifos) {
+  const daemon::ScopedLogCapture log;
   WorkerUnderTest worker;
   worker.BreakFifoDir();
   const auto result = worker.Run("print hi")->result();
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->termination(), mayfly::v1::TERMINATION_SANDBOX_FAILED);
-  EXPECT_THAT(result->message(), HasSubstr("No such file or directory"));
+  EXPECT_THAT(log.lines(), Contains(HasSubstr("No such file or directory")));
   EXPECT_EQ(worker.fake().failpoints().Calls("containers.Create"), 0);
   EXPECT_TRUE(worker.StopAndFindNothingLeft());
 }
@@ -163,7 +167,9 @@ TEST_P(KillStepTest, IsRetried) {
   const auto result = sink->result();
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->termination(), mayfly::v1::TERMINATION_CANCELLED);
-  EXPECT_THAT(result->evidence(), Contains(HasSubstr("kill: ")));
+  // What was killed all the same is no failure.
+  const bool killed = GetParam().failpoint.act;
+  EXPECT_EQ(testing::Value(result->evidence(), Contains(HasSubstr("kill: "))), !killed);
   EXPECT_TRUE(worker.StopAndFindNothingLeft());
 }
 

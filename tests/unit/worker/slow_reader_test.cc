@@ -72,8 +72,23 @@ TEST_F(SlowReaderTest, TheDeadlineHoldsAndLittleIsKept) {
   const ExecutionResult result = ResultOf(*sink);
   EXPECT_EQ(result.termination(), mayfly::v1::TERMINATION_TIMED_OUT);
   // The program was held up long before it had written everything: nothing piled up here.
-  EXPECT_LE(written_, kFifoBytes + 4 * kReadBytes);
-  EXPECT_LE(BytesIn(sink->last_events()), kFifoBytes + kReadBytes);
+  EXPECT_LE(written_, kKeptBytesMax + kFifoBytes + 4 * kReadBytes);
+  EXPECT_LE(BytesIn(sink->last_events()), kKeptBytesMax);
+  EXPECT_TRUE(worker_.StopAndFindNothingLeft());
+}
+
+// The program has ended in time; nobody had read that far yet when the limit passed.
+TEST_F(SlowReaderTest, AnEndBehindUnreadOutputCounts) {
+  WriteMuch(6 * kChunk);
+  const auto sink = std::make_shared<RecordingSink>(/*takes=*/1);
+  worker_.Run(worker_.MakeRequest(""), sink);
+  ASSERT_TRUE(sink->AwaitStarted());
+  while (worker_.fake().CountAll().running_tasks > 0) std::this_thread::yield();
+  clock_.Advance(absl::Seconds(10));
+  sink->wake()->Signal();
+  const ExecutionResult result = ResultOf(*sink);
+  EXPECT_EQ(result.termination(), mayfly::v1::TERMINATION_EXITED);
+  EXPECT_EQ(result.stdout().sent(), static_cast<int64_t>(6 * kChunk));
   EXPECT_TRUE(worker_.StopAndFindNothingLeft());
 }
 
