@@ -52,14 +52,14 @@ const std::vector<LanguageProfile>& Profiles() {
       {"javascript", "main.js", "/usr/bin/node", {}, {"--require", kNodeStdioPath}},
       {"bash", "main.sh", "/bin/bash", {}, {}},  // it reads no start-up files for a script
   };
-  return *kProfiles;
+  return *profiles;
 }
 
 }  // namespace
 
 const std::vector<SupportFile>& SupportFiles() {
   static const auto* const kFiles = new std::vector<SupportFile>{{kNodeStdioPath, kNodeStdio}};
-  return *kFiles;
+  return *files;
 }
 
 const LanguageProfile* FindLanguageProfile(absl::string_view language) {

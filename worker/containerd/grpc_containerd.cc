@@ -97,7 +97,7 @@ void SetRuntime(const RuntimeOptions& from, containers::Container::Runtime* runt
   }
 }
 
-absl::Status OkIfNotFound(absl::Status status) {
+absl::Status OkIfNotFound(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 

@@ -13,7 +13,7 @@ GrpcTaskWait::GrpcTaskWait(const GrpcCaller* caller, ::containerd::services::tas
     : caller_(caller), doing_(absl::StrCat("waiting for task ", id)), done_(std::move(done)), begin_(absl::Now()) {
   caller_->SetNamespace(&context_);
   request_.set_container_id(std::string(id));
-  tasks->async()->Wait(&context_, &request_, &response_, [this](grpc::Status status) { Finish(status); });
+  tasks->async()->Wait(&context_, &request_, &response_, [this](const grpc::Status& status) { Finish(status); });
 }
 
 GrpcTaskWait::~GrpcTaskWait() {
