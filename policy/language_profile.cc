@@ -37,7 +37,7 @@ EnvMap BaseEnv() {
 }
 
 const std::vector<LanguageProfile>& Profiles() {
-  static const auto* const kProfiles = new std::vector<LanguageProfile>{
+  static const auto* const profiles = new std::vector<LanguageProfile>{
       {"python",
        "main.py",
        "/usr/bin/python3",
@@ -58,7 +58,7 @@ const std::vector<LanguageProfile>& Profiles() {
 }  // namespace
 
 const std::vector<SupportFile>& SupportFiles() {
-  static const auto* const kFiles = new std::vector<SupportFile>{{kNodeStdioPath, kNodeStdio}};
+  static const auto* const files = new std::vector<SupportFile>{{kNodeStdioPath, kNodeStdio}};
   return *files;
 }
 

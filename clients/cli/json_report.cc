@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
+#include "policy/utf8.h"
 
 namespace mayfly::cli {
 namespace {
@@ -21,7 +22,7 @@ double Seconds(const google::protobuf::Duration& duration) {
 }
 
 void AddStream(const std::string& key, absl::string_view data, Json& json) {
-  if (IsUtf8(data)) {
+  if (policy::IsUtf8(data)) {
     json[key] = std::string(data);
   } else {
     json[key + "_base64"] = absl::Base64Escape(data);
@@ -140,24 +141,6 @@ std::string TemplatesJson(const v1::ListTemplatesResponse& response) {
 
 std::string HealthJson(absl::string_view status) {
   return Line({{"status", std::string(status)}});
-}
-
-bool IsUtf8(absl::string_view text) {
-  size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (size_t k = 1; k < length; ++k) {
-      const auto byte = static_cast<unsigned char>(text[i + k]);
-      // The second byte's range is narrower after some leads: nothing overlong, no surrogates, at most U+10FFFF.
-      const unsigned char low = k == 1 && lead == 0xe0 ? 0xa0 : k == 1 && lead == 0xf0 ? 0x90 : 0x80;
-      const unsigned char high = k == 1 && lead == 0xed ? 0x9f : k == 1 && lead == 0xf4 ? 0x8f : 0xbf;
-      if (byte < low || byte > high) return false;
-    }
-    i += length;
-  }
-  return true;
 }
 
 }  // namespace mayfly::cli

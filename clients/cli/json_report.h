@@ -43,8 +43,6 @@ std::string TemplatesJson(const v1::ListTemplatesResponse& response);
 // {"status": "SERVING"}
 std::string HealthJson(absl::string_view status);
 
-// Whether `text` is well-formed UTF-8 (no surrogates, nothing overlong, nothing beyond U+10FFFF).
-bool IsUtf8(absl::string_view text);
 
 }  // namespace mayfly::cli
 

@@ -1,6 +1,7 @@
 #include "clients/cli/json_report.h"
 
 #include <gtest/gtest.h>
+#include "policy/utf8.h"
 
 #include "nlohmann/json.hpp"
 
@@ -11,12 +12,12 @@ TEST(IsUtf8, KnowsWellFormedFromNot) {
   using std::string_literals::operator""s;
   for (const std::string& text : {""s, "a\0b"s, "\x7f"s, "\xc2\x80"s, "\xe2\x82\xac"s, "\xed\x9f\xbf"s, "\xee\x80\x80"s,
                                   "\xf0\x90\x80\x80"s, "\xf4\x8f\xbf\xbf"s}) {
-    EXPECT_TRUE(IsUtf8(text));
+    EXPECT_TRUE(policy::IsUtf8(text));
   }
   for (const std::string& text :
        {"\x80"s, "\xc0\x80"s, "\xc1\xbf"s, "\xc2"s, "\xe0\x9f\xbf"s, "\xed\xa0\x80"s, "\xe2\x82"s, "\xf0\x8f\xbf\xbf"s,
         "\xf4\x90\x80\x80"s, "\xf5\x80\x80\x80"s, "a\xff"s}) {
-    EXPECT_FALSE(IsUtf8(text));
+    EXPECT_FALSE(policy::IsUtf8(text));
   }
 }
 
