@@ -19,6 +19,8 @@ using policy::ToProto;
 
 // Read from the sandbox at once; also the size of the largest event.
 constexpr size_t kReadBytes = 64 * 1024;
+// The most output that one read can bring: a frame that had begun before, and what was read.
+constexpr size_t kYieldBytesMax = 2 * kReadBytes;
 // Kept for a slow reader after the program's end; more is dropped and counted.
 constexpr size_t kPendingBytesMax = 1024 * 1024;
 // What an event costs beside its data: many tiny ones are no way around the bound.
@@ -206,7 +208,7 @@ void Execution::ReadFrames() {
 // Reads all that is there: when we are late, the program's end may be there already, behind what it wrote.
 void Execution::ReadAhead() {
   pollfd fd = {sandbox_->stdout_fd(), POLLIN, 0};
-  while (phase_ == Phase::kRunning && Alive() && stdout_open_ && pending_bytes_ < kPendingBytesMax &&
+  while (phase_ == Phase::kRunning && Alive() && stdout_open_ && pending_bytes_ + kYieldBytesMax <= kPendingBytesMax &&
          poll(&fd, 1, 0) > 0) {
     ReadFrames();
   }
@@ -341,7 +343,8 @@ void Execution::GatherEvidence() {
   mayfly::v1::Usage* usage = result_.mutable_usage();
   usage->set_memory_peak_bytes(cgroup.memory_peak().value_or(0));
   if (!usage->has_cpu_time() && started_ != absl::InfiniteFuture()) {
-    if (const auto cpu = cgroup.cpu_time()) *usage->mutable_cpu_time() = ToProto(std::max(*cpu - cpu_at_start_, absl::ZeroDuration()));
+    if (const auto cpu = cgroup.cpu_time())
+      *usage->mutable_cpu_time() = ToProto(std::max(*cpu - cpu_at_start_, absl::ZeroDuration()));
   }
 }
 
