@@ -122,31 +122,28 @@ grpc::Status ExecutorService::Check(const mayfly::v1::ExecuteRequest& request) c
   return violations.empty() ? grpc::Status::OK : daemon::InvalidRequest(violations);
 }
 
-grpc::ServerWriteReactor<mayfly::v1::ExecuteEvent>* ExecutorService::Execute(
-    grpc::CallbackServerContext* context, const mayfly::v1::ExecuteRequest* request) {
-  auto* reactor = new ExecuteReactor(active_calls_, context);
+template <typename Reactor>
+Reactor* ExecutorService::Begin(Reactor* reactor, const grpc::CallbackServerContext& context,
+                                const mayfly::v1::ExecuteRequest* request) const {
   const grpc::Status status = Check(*request);
   if (!status.ok()) {
     context_->metrics->RecordRefusal(status);
     reactor->Finish(status);
   } else {
-    reactor->Start(context_, request, DeadlineOf(*context));
+    reactor->Start(context_, request, DeadlineOf(context));
   }
   return reactor;
+}
+
+grpc::ServerWriteReactor<mayfly::v1::ExecuteEvent>* ExecutorService::Execute(
+    grpc::CallbackServerContext* context, const mayfly::v1::ExecuteRequest* request) {
+  return Begin(new ExecuteReactor(active_calls_, context), *context, request);
 }
 
 grpc::ServerUnaryReactor* ExecutorService::Run(grpc::CallbackServerContext* context,
                                                const mayfly::v1::ExecuteRequest* request,
                                                mayfly::v1::ExecutionResult* response) {
-  auto* reactor = new RunReactor(active_calls_, run_response_bytes_max_, response);
-  const grpc::Status status = Check(*request);
-  if (!status.ok()) {
-    context_->metrics->RecordRefusal(status);
-    reactor->Finish(status);
-  } else {
-    reactor->Start(context_, request, DeadlineOf(*context));
-  }
-  return reactor;
+  return Begin(new RunReactor(active_calls_, run_response_bytes_max_, response), *context, request);
 }
 
 grpc::ServerUnaryReactor* ExecutorService::ListTemplates(grpc::CallbackServerContext* context,

@@ -31,6 +31,11 @@ class ExecutorService : public mayfly::v1::Executor::CallbackService {
   // OK when the request may run.
   grpc::Status Check(const mayfly::v1::ExecuteRequest& request) const;
 
+  // Starts `reactor`, of Execute or Run, on the request, or finishes it with the reason why not. Returns it.
+  template <typename Reactor>
+  Reactor* Begin(Reactor* reactor, const grpc::CallbackServerContext& context,
+                 const mayfly::v1::ExecuteRequest* request) const;
+
   const ExecutionCall::Context* const context_;
   const TemplateCatalog* const catalog_;
   ActiveCalls* const active_calls_;
